@@ -1,0 +1,232 @@
+"""What can happen to a job: the inputs of its state machine, as plain data."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from spotferry.types.instance import Attempt
+from spotferry.types.job import Manifest
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchChosen:
+    """Placement chose a candidate: the intent, before the cloud is asked.
+
+    Attributes:
+        attempt: the new attempt; its epoch is the job's next.
+        why: the choice in words.
+    """
+
+    attempt: Attempt
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class PlacementDeferred:
+    """Nothing that fits is free now."""
+
+    reason: str
+    retry_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class PlacementImpossible:
+    """Nothing that is offered can ever fit."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class MachineCreated:
+    """The cloud answered a launch, or the machine of a launch whose answer was lost was found."""
+
+    instance_id: str
+    allocated_id: str
+    state: str
+    zone: str = ""
+    ip_address: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchFailed:
+    """The cloud refused a launch: there is no machine."""
+
+    instance_id: str
+    code: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class AgentArrived:
+    """The machine's agent said hello."""
+
+    instance_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class SetupFinished:
+    """The agent ran the job's setup."""
+
+    instance_id: str
+    seconds: float = 0
+
+
+@dataclass(frozen=True, slots=True)
+class SetupFailed:
+    """A line of the job's setup failed."""
+
+    instance_id: str
+    exit_code: int
+    line: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class StartupFailed:
+    """The agent could not get the task going: work directory, every checkpoint, or the start itself."""
+
+    instance_id: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class TaskStarted:
+    """The task runs.
+
+    Attributes:
+        restored_from: number of the checkpoint it went on from; None for a start from nothing.
+        why_not: why newer checkpoints were passed over, "" if none was.
+    """
+
+    instance_id: str
+    restored_from: int | None = None
+    why_not: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointCommitted:
+    """The bytes of a checkpoint are in the bucket and its manifest is written."""
+
+    instance_id: str
+    manifest: Manifest
+    manifest_key: str
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointFailed:
+    """A checkpoint came to nothing; the one before stays in force."""
+
+    instance_id: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class TaskExited:
+    """The task ended by itself.
+
+    Attributes:
+        outputs: there are outputs to send.
+    """
+
+    instance_id: str
+    exit_code: int
+    outputs: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class OutputsCommitted:
+    """The outputs are in the bucket and their manifest is written."""
+
+    instance_id: str
+    manifest_key: str
+    files: int
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class OutputsFailed:
+    """The agent could not send the outputs."""
+
+    instance_id: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Released:
+    """The agent stopped the task and gives the job back: its last word."""
+
+    instance_id: str
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class NoticeReceived:
+    """The cloud says that it takes the machine back.
+
+    Attributes:
+        code: the cloud's own word.
+        deadline: when, if it said.
+    """
+
+    instance_id: str
+    code: str
+    deadline: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MachineCondemned:
+    """The broker, or a person, decides that the machine is to end."""
+
+    instance_id: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class MachineGone:
+    """The cloud confirms that the machine ended, or that there never was one."""
+
+    instance_id: str
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CancelRequested:
+    """A person wants the job to end."""
+
+    by: str
+
+
+@dataclass(frozen=True, slots=True)
+class RetryRequested:
+    """A person wants a held machine to try again."""
+
+    by: str
+
+
+@dataclass(frozen=True, slots=True)
+class HoldExpired:
+    """Nobody asked for a retry in time."""
+
+
+Event = (
+    LaunchChosen
+    | PlacementDeferred
+    | PlacementImpossible
+    | MachineCreated
+    | LaunchFailed
+    | AgentArrived
+    | SetupFinished
+    | SetupFailed
+    | StartupFailed
+    | TaskStarted
+    | CheckpointCommitted
+    | CheckpointFailed
+    | TaskExited
+    | OutputsCommitted
+    | OutputsFailed
+    | Released
+    | NoticeReceived
+    | MachineCondemned
+    | MachineGone
+    | CancelRequested
+    | RetryRequested
+    | HoldExpired
+)

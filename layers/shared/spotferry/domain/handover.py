@@ -1,0 +1,151 @@
+"""How a job's ownership begins, passes and ends: the steps that the moves of the state machine are made of."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import Enum
+from typing import Any
+
+from spotferry.domain.view import View
+from spotferry.types.instance import Attempt, AttemptPhase
+from spotferry.types.job import HOLD_STATES, JobState
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """The outcome of one event.
+
+    Attributes:
+        view: the view after it.
+        message: the change in words.
+        data: figures for programs.
+    """
+
+    view: View
+    message: str
+    data: Mapping[str, Any] = field(default_factory=dict)  # Any: JSON, by event
+
+
+class Role(Enum):
+    """What an attempt is to its job."""
+
+    OWNER = "owner"
+    SUCCESSOR = "successor"
+    OTHER = "other"
+
+
+def role_of(view: View, instance_id: str) -> Role:
+    """What the attempt is to the job now."""
+    if instance_id == view.job.owner_id:
+        return Role.OWNER
+    return Role.SUCCESSOR if instance_id == view.job.successor_id else Role.OTHER
+
+
+def attempt_of(view: View, instance_id: str) -> Attempt:
+    """The attempt that an event is about; the caller loaded it with the view."""
+    return view.attempts[instance_id]
+
+
+def changed(view: View, instance_id: str, **changes: object) -> View:
+    """The view with fields of one attempt changed."""
+    return view.with_attempt(attempt_of(view, instance_id).model_copy(update=changes))
+
+
+def end(view: View, instance_id: str, reason: str) -> View:
+    """Order the machine's end; the first reason stands."""
+    attempt = attempt_of(view, instance_id)
+    if attempt.ending or attempt.is_gone:
+        return view
+    return changed(view, instance_id, ending=True, end_reason=attempt.end_reason or reason)
+
+
+def end_all(view: View, reason: str) -> View:
+    """Order the end of every machine of the job."""
+    for attempt in view.open_attempts():
+        view = end(view, attempt.cedana_id, reason)
+    return view
+
+
+def finish(view: View, state: JobState, reason: str) -> View:
+    """The job reaches its final state; all its machines are to end."""
+    view = view.with_job(state=state, reason=reason, deadline=None, next_try_at=None, successor_id=None)
+    return end_all(view, f"the job is {state}")
+
+
+def task_result(exit_code: int) -> tuple[JobState, str]:
+    """Final state and reason for the task's exit status."""
+    if exit_code == 0:
+        return JobState.DONE, "the task ended with status 0"
+    return JobState.FAILED, f"the task ended with status {exit_code}"
+
+
+def pass_on(view: View, reason: str) -> View:
+    """The owner has lost the job: its successor takes over where that stands, else the job waits for a machine."""
+    successor = view.successor
+    view = view.with_job(successor_id=None, deadline=None, next_try_at=None, tries=0)
+    if successor is None:
+        return view.with_job(owner_id=None, state=JobState.PENDING, reason=f"{reason}; it waits for another machine")
+    state, why = _state_at(successor)
+    deadline = successor.arrived_at + view.policy.hold if state in HOLD_STATES and successor.arrived_at else None
+    return view.with_job(owner_id=successor.cedana_id, state=state, reason=f"{reason}; {why}", deadline=deadline)
+
+
+def _state_at(attempt: Attempt) -> tuple[JobState, str]:
+    """The state of a job that is granted to an attempt which has come this far."""
+    if attempt.phase in {AttemptPhase.REQUESTED, AttemptPhase.CREATED}:
+        return JobState.PROVISIONING, "its successor is starting"
+    if attempt.phase is AttemptPhase.HELD and attempt.held_because == "setup":
+        return JobState.SETUP_FAILED, "the setup failed on its successor"
+    if attempt.phase is AttemptPhase.HELD:
+        return JobState.STARTUP_FAILED, "its successor could not start the task"
+    return JobState.SETTING_UP, "its successor takes over"
+
+
+def close(view: View, instance_id: str, now: datetime, reason: str) -> View:
+    """The attempt's machine is known to be gone, or never was."""
+    attempt = attempt_of(view, instance_id)
+    view = changed(view, instance_id, gone_at=now, state="terminated", end_reason=attempt.end_reason or reason)
+    left = tuple(i for i in view.job.open_attempts if i != instance_id)
+    return view.with_job(open_attempts=left)
+
+
+def lose_owner(view: View, reason: str) -> View:
+    """The job's owner is gone or gave it back: what that means in the state the job is in."""
+    state = view.job.state
+    if state is JobState.CANCELLING:
+        return finish(view, JobState.CANCELLED, "cancelled, and its task is stopped")
+    if state in HOLD_STATES:
+        return finish(view, JobState.FAILED, f"{view.job.reason}; nobody asked for a retry before the machine ended")
+    if state.is_final:
+        return view
+    if state is JobState.FINALIZING and not view.job.final_checkpoint:
+        lost = f"the task ended with status {view.job.exit_code}, but {reason} before its outputs were sent"
+        return finish(view, JobState.FAILED, lost)
+    if view.job.startup_failures >= view.policy.boot_attempts:
+        return finish(view, JobState.FAILED, f"{view.job.startup_failures} machines in a row never reported: {reason}")
+    return pass_on(view, reason)
+
+
+def lose(view: View, instance_id: str, reason: str) -> View:
+    """One attempt is out: if it owned the job or waited for it, somebody else must."""
+    role = role_of(view, instance_id)
+    if role is Role.SUCCESSOR:
+        return view.with_job(successor_id=None)
+    return lose_owner(view, reason) if role is Role.OWNER else view
+
+
+def interrupt(view: View, reason: str) -> View:
+    """The owner is being lost: the job will go on elsewhere."""
+    if view.job.state in {JobState.PROVISIONING, JobState.SETTING_UP, JobState.RUNNING}:
+        return view.with_job(state=JobState.INTERRUPTED, reason=reason)
+    return view
+
+
+def wants_machine(view: View) -> bool:
+    """Whether placement should find a machine for the job now."""
+    job, owner = view.job, view.owner
+    if job.state is JobState.PENDING:
+        return True
+    if job.state not in {JobState.INTERRUPTED, JobState.FINALIZING} or not view.policy.overlap or job.successor_id:
+        return False
+    return owner is not None and (owner.noticed or owner.ending)

@@ -1,0 +1,54 @@
+"""What a cloud's notice means for the job on the machine, whatever the cloud and its envelope."""
+
+from enum import StrEnum
+
+from spotferry.types.events import CheckpointReason, MetaState, Notice, NoticeKind
+
+
+class Meaning(StrEnum):
+    """What a notice asks of the broker."""
+
+    LOSE = "lose"
+    """The cloud takes the machine: save the work by the deadline (at once when there is none), go on elsewhere."""
+    GONE = "gone"
+    """The machine is no more."""
+    NOTHING = "nothing"
+    """The machine stays for now."""
+
+
+_BY_STATE = {
+    "pending": Meaning.NOTHING,
+    "running": Meaning.NOTHING,
+    # A machine that only stops is lost to its job as well: it never comes back by itself, and its disk goes on billing.
+    "stopping": Meaning.LOSE,
+    "shutting-down": Meaning.LOSE,
+    "terminated": Meaning.GONE,
+}
+
+_BY_KIND = {
+    NoticeKind.TAKE_BACK: Meaning.LOSE,
+    # Both are forecasts, minutes to days ahead and often wrong. Leaving early would cost every job a move; the
+    # periodic checkpoint covers the loss, and the take-back or the state change that follows is acted upon.
+    NoticeKind.REBALANCE: Meaning.NOTHING,
+    NoticeKind.MAINTENANCE: Meaning.NOTHING,
+}
+
+
+def meaning(notice: Notice) -> Meaning:
+    """What the notice asks for; a state that no cloud should send means nothing."""
+    if notice.kind is NoticeKind.STATE_CHANGE:
+        return _BY_STATE.get(notice.state, Meaning.NOTHING)
+    return _BY_KIND[notice.kind]
+
+
+def meta_state(notice: Notice) -> MetaState:
+    """The notice as the seed records it: what the cloud said, and the reason of the checkpoint that it calls for.
+
+    A deadline that the envelope told is kept in `termination_time`, in Unix seconds.
+    """
+    event = notice.event
+    if notice.deadline is not None and not event.termination_time:
+        event = event.model_copy(update={"termination_time": int(notice.deadline.timestamp())})
+    stays = meaning(notice) is Meaning.NOTHING
+    reason = CheckpointReason.HEARTBEAT if stays else CheckpointReason.INSTANCE_TERMINATION
+    return MetaState(event=event, checkpoint_reason=reason)

@@ -1,0 +1,233 @@
+"""The one place where a job changes: `decide`; and what a job's state still owes: `owed`, `overdue`, `directive`."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import get_args
+
+from spotferry.domain import events as e
+from spotferry.domain.handover import Role, role_of, wants_machine
+from spotferry.domain.moves import MOVES
+from spotferry.domain.transitions import NO_OPS, TRANSITIONS
+from spotferry.domain.view import CheckLaunch, Decision, DestroyInstance, Effect, PlaceJob, View
+from spotferry.types.errors import IllegalTransition, StaleAttempt
+from spotferry.types.instance import Attempt, AttemptPhase
+from spotferry.types.job import HOLD_STATES, Checkpoint, Job, JobState, TimelineEntry
+
+AgentEvent = (
+    e.AgentArrived
+    | e.SetupFinished
+    | e.SetupFailed
+    | e.StartupFailed
+    | e.TaskStarted
+    | e.CheckpointCommitted
+    | e.CheckpointFailed
+    | e.TaskExited
+    | e.OutputsCommitted
+    | e.OutputsFailed
+)
+"""What only an attempt that still takes part may say; `Released` is heard from any."""
+
+_OWNER_ONLY = (e.TaskStarted, e.CheckpointCommitted, e.TaskExited, e.OutputsCommitted, e.OutputsFailed)
+
+
+def event_name(event: type[e.Event]) -> str:
+    """The event's name as the timeline and the diagram write it: `task_exited`."""
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", event.__name__).lower()
+
+
+def decide(view: View, event: e.Event, *, now: datetime) -> Decision:
+    """What the event does to the job: the only function that returns a changed job.
+
+    A move's effects are those that the state after it owes and the one before did not; an event that changes nothing
+    returns everything that is still owed, so that a redelivery heals a crash between save and effect.
+
+    Args:
+        view: the job as loaded, with the attempt that the event is about.
+        event: what happened.
+        now: when.
+
+    Raises:
+        IllegalTransition: the job's state cannot take this event.
+        StaleAttempt: an agent speaks for an attempt that no longer takes part.
+    """
+    pair = (view.job.state, type(event))
+    if pair not in TRANSITIONS and pair not in NO_OPS:
+        raise IllegalTransition(view.job.state, event_name(type(event)))
+    _refuse_stale(view, event)
+    moved = MOVES[type(event)](view, event, now) if pair in TRANSITIONS else None
+    if moved is None:
+        return Decision(view, owed(view))
+    if moved.view.job.state not in TRANSITIONS[pair]:
+        msg = f"{pair[0]} + {event_name(pair[1])} may not lead to {moved.view.job.state}"
+        raise AssertionError(msg)
+    after = moved.view.with_job(revision=view.job.revision + 1, updated_at=now)
+    entry = TimelineEntry(
+        job_id=view.job.job_id,
+        revision=after.job.revision,
+        at=now,
+        event=event_name(type(event)),
+        from_state=view.job.state,
+        to_state=after.job.state,
+        instance_id=_subject(event),
+        message=moved.message,
+        data=moved.data,
+    )
+    before = set(owed(view))
+    effects = tuple(effect for effect in owed(after) if effect not in before)
+    return Decision(after, effects, entry, _checkpoint(event, now))
+
+
+def _refuse_stale(view: View, event: e.Event) -> None:
+    """Ownership is an epoch: who lost the job, or never had it, changes nothing in it."""
+    if not isinstance(event, get_args(AgentEvent)) or view.job.state.is_final:
+        return
+    role = role_of(view, event.instance_id)
+    if role is Role.OTHER or (role is Role.SUCCESSOR and isinstance(event, _OWNER_ONLY)):
+        raise StaleAttempt(f"attempt {event.instance_id} does not own job {view.job.job_id}")
+
+
+def _subject(event: e.Event) -> str:
+    if isinstance(event, e.LaunchChosen):
+        return event.attempt.cedana_id
+    return str(getattr(event, "instance_id", ""))
+
+
+def _checkpoint(event: e.Event, now: datetime) -> Checkpoint | None:
+    if not isinstance(event, e.CheckpointCommitted):
+        return None
+    return Checkpoint(
+        job_id=event.manifest.job_id,
+        number=event.manifest.number,
+        manifest_key=event.manifest_key,
+        manifest=event.manifest,
+        instance_id=event.instance_id,
+        committed_at=now,
+    )
+
+
+def accept(job: Job, now: datetime) -> Decision:
+    """A new job: its first timeline entry, and the machine it needs."""
+    job = job.model_copy(
+        update={"state": JobState.PENDING, "revision": 1, "created_at": now, "updated_at": now, "reason": "accepted"}
+    )
+    entry = TimelineEntry(
+        job_id=job.job_id, revision=1, at=now, event="accepted", from_state="", to_state=job.state, message="accepted"
+    )
+    view = View(job)
+    return Decision(view, owed(view), entry)
+
+
+def owed(view: View) -> tuple[Effect, ...]:
+    """All that the job's state still asks of the world; performing any of it again does no harm."""
+    job = view.job
+    effects: list[Effect] = []
+    if wants_machine(view):
+        effects.append(PlaceJob(job.job_id, job.next_try_at))
+    for attempt in view.open_attempts():
+        if attempt.ending:
+            effects.append(DestroyInstance(job.job_id, attempt.cedana_id, attempt.allocated_id))
+        elif not attempt.allocated_id:
+            effects.append(CheckLaunch(job.job_id, attempt.cedana_id))
+    return tuple(effects)
+
+
+def overdue(view: View, now: datetime) -> Iterator[e.Event]:
+    """The events that time alone calls for; a poll applies them after what the cloud had to say.
+
+    A silent agent's machine is ended here, but its job passes on only when the cloud confirms that end.
+    """
+    job = view.job
+    if job.state in HOLD_STATES and job.deadline and job.deadline <= now:
+        yield e.HoldExpired()
+    for attempt in view.open_attempts():
+        reason = None if attempt.ending else _condemnation(view, attempt, now)
+        if reason:
+            yield e.MachineCondemned(attempt.cedana_id, reason)
+
+
+def _condemnation(view: View, attempt: Attempt, now: datetime) -> str | None:
+    """Why time is up for a machine; None while it is not."""
+    job, policy = view.job, view.policy
+    if role_of(view, attempt.cedana_id) is Role.OTHER or job.state.is_final:
+        return "the job no longer needs it"
+    if attempt.arrived_at is None:
+        since = attempt.launched_at or attempt.requested_at
+        late = since + policy.boot <= now
+        return f"its agent did not report within {_words(policy.boot.total_seconds())}" if late else None
+    if job.state is JobState.CANCELLING and job.deadline and job.deadline <= now:
+        return "its task was not stopped in time after the cancel"
+    if attempt.noticed and (attempt.notice_deadline or attempt.notice_at or now) + policy.notice <= now:
+        return "it was to be taken back and is still there"
+    silent = now - attempt.seen_since()
+    return f"its agent has been silent for {_words(silent.total_seconds())}" if silent >= policy.silence else None
+
+
+def _words(seconds: float) -> str:
+    minute = 60
+    return f"{seconds:.0f} s" if seconds < 2 * minute else f"{seconds / minute:.0f} min"
+
+
+class Order(StrEnum):
+    """What an agent is told; docs/agent-protocol.md says what it does."""
+
+    CONTINUE = "continue"
+    WAIT = "wait"
+    GO = "go"
+    RELEASE = "release"
+    STOP = "stop"
+    RETRY = "retry"
+    SHUT_DOWN = "shut_down"
+
+
+@dataclass(frozen=True, slots=True)
+class Directive:
+    """An order to one agent and the reason for it."""
+
+    order: Order
+    reason: str = ""
+
+
+def directive(view: View, instance_id: str, agent_phase: str = "") -> Directive:
+    """What the attempt's agent should do now: a function of the state alone, so that no order can be lost.
+
+    Args:
+        view: the job, with the attempt.
+        instance_id: the attempt.
+        agent_phase: what the agent says it is doing ("waiting", "held", ...), "" when it did not say.
+
+    Raises:
+        StaleAttempt: the attempt no longer takes part.
+    """
+    job, attempt = view.job, view.attempts[instance_id]
+    role = role_of(view, instance_id)
+    if job.state.is_final or attempt.released_at is not None:
+        return Directive(Order.SHUT_DOWN, f"the job is {job.state}")
+    if role is Role.OTHER or attempt.is_gone:
+        raise StaleAttempt(f"attempt {instance_id} does not own job {job.job_id}")
+    if role is Role.SUCCESSOR:
+        return Directive(Order.WAIT, "the job is still owned by another machine")
+    return _owner_directive(view, attempt, agent_phase)
+
+
+def _owner_directive(view: View, attempt: Attempt, agent_phase: str) -> Directive:
+    job = view.job
+    if job.state is JobState.CANCELLING:
+        return Directive(Order.STOP, job.reason)
+    taken = attempt.noticed or attempt.ending
+    if job.state is JobState.INTERRUPTED or (taken and (job.final_checkpoint or job.state is JobState.SETTING_UP)):
+        return Directive(Order.RELEASE, "instance_termination")
+    if job.state is JobState.SETTING_UP and agent_phase == "held":
+        return Directive(Order.RETRY, job.reason)
+    waiting = agent_phase == "waiting" or attempt.phase is AttemptPhase.READY
+    if job.state is JobState.SETTING_UP and waiting:
+        return Directive(Order.GO, job.reason)
+    return Directive(Order.CONTINUE)
+
+
+def wants_attention(view: View, instance_id: str) -> bool:
+    """Whether something is going on that the agent should hear of at once, rather than in its next quiet heartbeat."""
+    quiet = view.job.state is JobState.RUNNING or view.job.state.is_final
+    return not quiet or role_of(view, instance_id) is not Role.OWNER

@@ -1,0 +1,156 @@
+"""What an event about a machine does to its job: launched, refused, taken back, given back, gone.
+
+A move gets the view, the event and the time, and returns the view after it with a sentence for the timeline; None when
+the event repeats what is known and nothing changes. Which pairs of state and event may move at all is `transitions`'.
+"""
+
+from datetime import datetime
+
+from spotferry.domain import events as e
+from spotferry.domain.handover import (
+    Moved,
+    Role,
+    attempt_of,
+    changed,
+    close,
+    end,
+    finish,
+    interrupt,
+    lose,
+    role_of,
+    wants_machine,
+)
+from spotferry.domain.view import View
+from spotferry.types.instance import Attempt, AttemptPhase
+from spotferry.types.job import HOLD_STATES, JobState
+
+
+def launch_chosen(view: View, event: e.LaunchChosen, now: datetime) -> Moved | None:
+    """The intent of an attempt."""
+    attempt = event.attempt
+    if not wants_machine(view) or attempt.epoch != view.job.epoch + 1:
+        return None
+    job = view.job.append_instance(attempt.cedana_id)
+    first = job.state is JobState.PENDING
+    job = job.model_copy(
+        update={
+            "epoch": attempt.epoch,
+            "open_attempts": (*job.open_attempts, attempt.cedana_id),
+            "next_try_at": None,
+            "tries": 0,
+            **({"state": JobState.PROVISIONING, "owner_id": attempt.cedana_id} if first else {}),
+            **({"reason": f"starting {_machine(attempt)}"} if first else {"successor_id": attempt.cedana_id}),
+        }
+    )
+    view = View(job, view.attempts, view.policy).with_attempt(attempt)
+    data = {"price_usd_hour": float(attempt.price), "market": attempt.market, "epoch": attempt.epoch}
+    role = "" if first else " as its successor"
+    return Moved(view, f"chose {_machine(attempt)}{role}: {event.why}", data)
+
+
+def _machine(attempt: Attempt) -> str:
+    where = attempt.availability_zone or attempt.region
+    market = "spot" if attempt.market == "spot" else "on-demand"
+    return f"{attempt.provider} {attempt.instance_type} in {where} ({market}, ${attempt.price:f}/h)"
+
+
+def machine_created(view: View, event: e.MachineCreated, now: datetime) -> Moved | None:
+    """The cloud made the machine; one that the job gave up meanwhile is to end."""
+    attempt = attempt_of(view, event.instance_id)
+    if attempt.allocated_id:
+        return None
+    phase = AttemptPhase.CREATED if attempt.phase is AttemptPhase.REQUESTED else attempt.phase
+    view = changed(
+        view,
+        event.instance_id,
+        allocated_id=event.allocated_id,
+        state=event.state,
+        availability_zone=event.zone or attempt.availability_zone,
+        ip_address=event.ip_address,
+        phase=phase,
+        launched_at=attempt.launched_at or now,
+        gone_at=None,
+    )
+    if event.instance_id not in view.job.open_attempts:
+        view = view.with_job(open_attempts=(*view.job.open_attempts, event.instance_id))
+    if role_of(view, event.instance_id) is Role.OTHER or view.job.state.is_final:
+        view = end(view, event.instance_id, "the job no longer needs it")
+    return Moved(view, f"{attempt.provider} made machine {event.allocated_id}", {"allocated_id": event.allocated_id})
+
+
+def launch_failed(view: View, event: e.LaunchFailed, now: datetime) -> Moved | None:
+    """The cloud refused: the attempt is closed."""
+    attempt = attempt_of(view, event.instance_id)
+    if attempt.is_gone or attempt.allocated_id or attempt.arrived_at:
+        return None
+    view = changed(view, event.instance_id, failure_code=event.code, phase=AttemptPhase.RELEASED)
+    view = close(view, event.instance_id, now, event.reason)
+    view = lose(
+        view,
+        event.instance_id,
+        f"{attempt.instance_type} in {attempt.availability_zone or attempt.region} was refused ({event.code})",
+    )
+    return Moved(
+        view, f"{attempt.provider} refused {_machine(attempt)}: {event.code}: {event.reason}", {"code": event.code}
+    )
+
+
+def released(view: View, event: e.Released, now: datetime) -> Moved | None:
+    """The agent is done with the job; its machine ends."""
+    if attempt_of(view, event.instance_id).released_at is not None:
+        return None
+    view = changed(view, event.instance_id, phase=AttemptPhase.RELEASED, released_at=now)
+    view = end(view, event.instance_id, event.reason or "it gave the job back")
+    view = lose(view, event.instance_id, event.reason or "the machine gave the job back")
+    return Moved(view, f"the machine stopped the task and gave the job back: {event.reason or 'as asked'}")
+
+
+def notice_received(view: View, event: e.NoticeReceived, now: datetime) -> Moved | None:
+    """The cloud takes a machine back."""
+    attempt = attempt_of(view, event.instance_id)
+    role = role_of(view, event.instance_id)
+    if attempt.noticed or attempt.ending or attempt.is_gone or role is Role.OTHER:
+        return None
+    view = changed(view, event.instance_id, notice_at=now, notice_deadline=event.deadline)
+    until = f" at {event.deadline:%H:%M:%S} UTC" if event.deadline else ""
+    message = f"{attempt.provider} takes the machine back{until} ({event.code})"
+    if role is Role.SUCCESSOR:
+        view = end(view.with_job(successor_id=None), event.instance_id, message)
+        return Moved(view, f"{message} before the job came to it")
+    view = interrupt(view.with_job(interruptions=view.job.interruptions + 1), message)
+    return Moved(view, message, {"code": event.code})
+
+
+def machine_condemned(view: View, event: e.MachineCondemned, now: datetime) -> Moved | None:
+    """The machine is to end, and the job goes on elsewhere if it can."""
+    attempt = attempt_of(view, event.instance_id)
+    role = role_of(view, event.instance_id)
+    if attempt.ending or attempt.is_gone:
+        return None
+    view = end(view, event.instance_id, event.reason)
+    if role is Role.SUCCESSOR:
+        view = view.with_job(successor_id=None)
+    elif role is Role.OWNER and view.job.state in HOLD_STATES:
+        view = finish(view, JobState.FAILED, f"{view.job.reason}; {event.reason}")
+    elif role is Role.OWNER:
+        silent = bool(attempt.allocated_id) and attempt.arrived_at is None
+        view = view.with_job(startup_failures=view.job.startup_failures + 1) if silent else view
+        view = interrupt(view, event.reason)
+    return Moved(view, f"ending machine {attempt.allocated_id or attempt.cedana_id}: {event.reason}")
+
+
+def machine_gone(view: View, event: e.MachineGone, now: datetime) -> Moved | None:
+    """The machine has ended; if the cloud took it, that is an interruption."""
+    attempt = attempt_of(view, event.instance_id)
+    if attempt.is_gone:
+        return None
+    taken = not (attempt.noticed or attempt.ending or attempt.released_at)
+    role = role_of(view, event.instance_id)
+    if taken and role is Role.OWNER and not view.job.state.is_final:
+        view = view.with_job(interruptions=view.job.interruptions + 1)
+        missing = attempt.arrived_at is None
+        view = view.with_job(startup_failures=view.job.startup_failures + 1) if missing else view
+    reason = event.reason or attempt.end_reason or "the cloud ended it"
+    view = close(view, event.instance_id, now, reason)
+    view = lose(view, event.instance_id, f"machine {attempt.allocated_id or attempt.cedana_id} is gone ({reason})")
+    return Moved(view, f"machine {attempt.allocated_id or attempt.cedana_id} is gone: {reason}")

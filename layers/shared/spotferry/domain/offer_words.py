@@ -1,0 +1,21 @@
+"""How a GPU may be called, and how pools are named in patterns."""
+
+import re
+
+_MEMORY_SUFFIX = re.compile(r"-\d+gb$")
+
+
+def gpu_word(text: str) -> str:
+    """The form in which names of GPUs and makers are compared: without regard to case and outer blanks."""
+    return text.strip().casefold()
+
+
+def gpu_words(name: str, maker: str) -> frozenset[str]:
+    """What a person may call this GPU: its name, its name without the size of its memory (`V100-32GB`), its maker."""
+    full = gpu_word(name)
+    return frozenset({full, _MEMORY_SUFFIX.sub("", full), gpu_word(maker)} - {""})
+
+
+def part_matches(pattern: str, text: str) -> bool:
+    """One part of a pool against one part of a pattern: `*` is any, `m5.*` is the family, all else is itself."""
+    return pattern in ("*", text) or (pattern.endswith(".*") and text.startswith(pattern[:-1]))

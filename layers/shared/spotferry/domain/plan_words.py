@@ -1,0 +1,110 @@
+"""A plan in words that a person can act on."""
+
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+
+from spotferry.domain.offer_index import OfferIndex
+from spotferry.types.instance import Candidate
+from spotferry.types.job_file import UserInstanceSpecs
+
+SET_ASIDE = ("banned", "avoided")
+"""Conditions that pass with time: they make nothing impossible."""
+
+_KEYS = {"market": "spot", "region_not_set_up": "regions"}
+_MOST_NAMES = 12
+_MOST_COMPARED = 100
+
+
+def key_of(condition: str) -> str:
+    """The key of `instance_specs` that a condition comes from."""
+    return _KEYS.get(condition, condition)
+
+
+def offer_text(candidate: Candidate) -> str:
+    """A candidate in a few words: `m5.large in us-east-1a (aws, spot) at $0.0312 an hour with its disk of 30 GB`."""
+    offer = candidate.offer
+    market = candidate.market.replace("_", "-")
+    return (
+        f"{offer.instance_type} in {offer.zone or offer.region} ({offer.provider}, {market})"
+        f" at ${candidate.total_usd_hour:.6f} an hour with its disk of {candidate.disk_gb} GB"
+    )
+
+
+def words_of_choice(chosen: Candidate, fit: int, considered: int, after: Candidate | None) -> str:
+    """Why this one."""
+    only = "the only one that fits" if after is None else f"the cheapest of {fit} that fit"
+    text = f"{offer_text(chosen)} is {only}, of {considered} considered."
+    if after is not None and after.total_usd_hour == chosen.total_usd_hour:
+        text += " Others cost the same; more memory, then the name decides."
+    return text
+
+
+def words_of_wait(excluded: Mapping[str, int], otherwise: Candidate | None) -> str:
+    """Why nothing is to be had now, though something fits."""
+    failed, taken = (excluded[name] for name in SET_ASIDE)
+    text = (
+        f"Nothing that fits is free now: {failed} left alone after refused launches, {taken} because this job was just"
+        " taken back from there. They are tried again later."
+    )
+    return text + (f" The cheapest of them is {offer_text(otherwise)}." if otherwise else "")
+
+
+def words_of_impossibility(
+    index: OfferIndex, specs: UserInstanceSpecs, removed: Mapping[str, int], blocker: str, otherwise: Candidate | None
+) -> str:
+    """What no offer can meet, what there is instead, and what would help."""
+    usable = index.priced.total(index.machines)
+    whole = removed[blocker] == usable
+    share = "each" if whole else str(removed[blocker])
+    text = f"No offer fits: {_asked(specs, blocker)} excludes {share} of the {usable} prices on offer."
+    there_is = _what_there_is(index, specs, blocker) if whole else ""
+    text = f"{text} {there_is}".rstrip()
+    if otherwise is not None:
+        return f"{text} Without it the cheapest that fits is {offer_text(otherwise)}."
+    others = [_asked(specs, name) for name, count in removed.items() if count and name != blocker]
+    return f"{text} Without it nothing fits either: see {', '.join(others)}." if others else text
+
+
+def _asked(specs: UserInstanceSpecs, condition: str) -> str:
+    if condition == "region_not_set_up":
+        return "that only some regions are set up for this deployment"
+    key = key_of(condition)
+    value = getattr(specs, key)
+    if isinstance(value, tuple):
+        return f"{key} {', '.join(value)}"
+    return f"{key} {value:g}" if isinstance(value, float) else f"{key} {str(value).lower() if key == 'spot' else value}"
+
+
+def _like(name: str, names: Iterable[str]) -> list[str]:
+    """The names that begin alike: comparing with all of them would take longer than the choice."""
+    known = list(names)
+    for length in (3, 2):
+        if alike := [other for other in known if other[:length] == name[:length]]:
+            return alike[:_MOST_COMPARED]
+    return []
+
+
+def _what_there_is(index: OfferIndex, specs: UserInstanceSpecs, condition: str) -> str:
+    largest = {
+        "cpu_cores": index.vcpus.values,
+        "memory_gb": index.memory_gib.values,
+        "gpu_count": index.gpu_count.values,
+        "vram_gb": [mib / 1024 for mib in index.vram_mib.values],
+    }
+    if condition in largest:
+        return f"The most on offer is {max(largest[condition]):g}."
+    if condition == "instance_type":
+        near = get_close_matches(specs.instance_type, _like(specs.instance_type, index.by_type), n=3)
+        return f"The nearest names are {', '.join(near)}." if near else "No type has a name like it."
+    names: dict[str, Iterable[str]] = {
+        "gpu": (row.example.gpu_name for row in index.rows if row.has_gpu),
+        "providers": index.by_provider,
+        "regions": (region for table in index.zones.values() for region in table.by_region),
+    }
+    return f"There are: {_some(names[condition])}." if condition in names else ""
+
+
+def _some(names: Iterable[str]) -> str:
+    known = sorted(set(names))
+    more = len(known) - _MOST_NAMES
+    return ", ".join(known[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "") if known else "none"

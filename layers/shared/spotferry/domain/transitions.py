@@ -1,0 +1,175 @@
+"""The state machine of a job, as a table.
+
+A pair of state and event is a move (TRANSITIONS: the states it may lead to, which may be the one it comes from), a
+no-op
+(NO_OPS: with the reason why it changes nothing), or not in the table: then `decide` raises IllegalTransition.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import get_args
+
+from spotferry.domain import events as e
+from spotferry.types.job import FINAL_STATES, HOLD_STATES, JobState
+
+EVENTS: tuple[type[e.Event], ...] = get_args(e.Event)
+"""Every kind of event."""
+
+PENDING = JobState.PENDING
+PROVISIONING = JobState.PROVISIONING
+SETTING_UP = JobState.SETTING_UP
+RUNNING = JobState.RUNNING
+INTERRUPTED = JobState.INTERRUPTED
+FINALIZING = JobState.FINALIZING
+CANCELLING = JobState.CANCELLING
+SETUP_FAILED = JobState.SETUP_FAILED
+STARTUP_FAILED = JobState.STARTUP_FAILED
+DONE = JobState.DONE
+FAILED = JobState.FAILED
+CANCELLED = JobState.CANCELLED
+
+_PASSED_ON = (PENDING, PROVISIONING, SETTING_UP, SETUP_FAILED, STARTUP_FAILED)
+"""Where a job is once its owner is lost: with its successor as far as that has come, or waiting for a machine."""
+
+_TAKEN = (INTERRUPTED,)
+_OVER = (DONE, FAILED)
+
+_MOVES: tuple[tuple[type[e.Event], Mapping[JobState, Iterable[JobState]]], ...] = (
+    (e.LaunchChosen, {PENDING: [PROVISIONING], INTERRUPTED: [INTERRUPTED], FINALIZING: [FINALIZING]}),
+    (e.PlacementDeferred, {PENDING: [PENDING], INTERRUPTED: [INTERRUPTED], FINALIZING: [FINALIZING]}),
+    (e.PlacementImpossible, {PENDING: [FAILED]}),
+    (e.MachineCreated, {state: [state] for state in JobState}),
+    (
+        e.LaunchFailed,
+        {
+            PENDING: [PENDING],
+            PROVISIONING: [PENDING, FAILED, PROVISIONING],
+            INTERRUPTED: [INTERRUPTED, FAILED, *_PASSED_ON],
+            FINALIZING: [FINALIZING],
+            CANCELLING: [CANCELLING, CANCELLED],
+            **{state: [state] for state in (SETTING_UP, RUNNING, *HOLD_STATES, *FINAL_STATES)},
+        },
+    ),
+    (
+        e.AgentArrived,
+        {
+            PROVISIONING: [SETTING_UP],
+            INTERRUPTED: [INTERRUPTED],
+            FINALIZING: [FINALIZING],
+            CANCELLING: [CANCELLING],
+        },
+    ),
+    (e.SetupFinished, {SETTING_UP: [SETTING_UP], INTERRUPTED: [INTERRUPTED], FINALIZING: [FINALIZING]}),
+    (e.SetupFailed, {SETTING_UP: [SETUP_FAILED], INTERRUPTED: [INTERRUPTED], FINALIZING: [FINALIZING]}),
+    (e.StartupFailed, {SETTING_UP: [STARTUP_FAILED], INTERRUPTED: [INTERRUPTED], FINALIZING: [FINALIZING]}),
+    (e.TaskStarted, {SETTING_UP: [RUNNING]}),
+    (e.CheckpointCommitted, {s: [s] for s in (SETTING_UP, RUNNING, INTERRUPTED, FINALIZING, CANCELLING)}),
+    (e.CheckpointFailed, {s: [s] for s in (RUNNING, INTERRUPTED, FINALIZING, CANCELLING)}),
+    (e.TaskExited, {s: [FINALIZING, *_OVER] for s in (SETTING_UP, RUNNING, INTERRUPTED)}),
+    (e.OutputsCommitted, {FINALIZING: _OVER}),
+    (e.OutputsFailed, {FINALIZING: [FAILED]}),
+    (
+        e.Released,
+        {
+            PENDING: [PENDING],
+            PROVISIONING: [PENDING, PROVISIONING],
+            SETTING_UP: [PENDING, SETTING_UP],
+            RUNNING: [PENDING, RUNNING],
+            INTERRUPTED: [INTERRUPTED, *_PASSED_ON],
+            FINALIZING: [FINALIZING, FAILED, *_PASSED_ON],
+            CANCELLING: [CANCELLING, CANCELLED],
+            **{state: [FAILED, state] for state in HOLD_STATES},
+            **{state: [state] for state in FINAL_STATES},
+        },
+    ),
+    (
+        e.NoticeReceived,
+        {
+            PROVISIONING: _TAKEN,
+            SETTING_UP: _TAKEN,
+            RUNNING: _TAKEN,
+            INTERRUPTED: _TAKEN,
+            FINALIZING: [FINALIZING],
+        },
+    ),
+    (
+        e.MachineCondemned,
+        {
+            PENDING: [PENDING],
+            PROVISIONING: [INTERRUPTED, PROVISIONING],
+            SETTING_UP: [INTERRUPTED, SETTING_UP],
+            RUNNING: [INTERRUPTED, RUNNING],
+            INTERRUPTED: [INTERRUPTED],
+            FINALIZING: [FINALIZING],
+            CANCELLING: [CANCELLING],
+            **{state: [FAILED, state] for state in HOLD_STATES},
+            **{state: [state] for state in FINAL_STATES},
+        },
+    ),
+    (
+        e.MachineGone,
+        {
+            PENDING: [PENDING],
+            PROVISIONING: [PENDING, FAILED, PROVISIONING],
+            SETTING_UP: [PENDING, SETTING_UP],
+            RUNNING: [PENDING, RUNNING],
+            INTERRUPTED: [INTERRUPTED, FAILED, *_PASSED_ON],
+            FINALIZING: [FINALIZING, FAILED, *_PASSED_ON],
+            CANCELLING: [CANCELLING, CANCELLED],
+            **{state: [FAILED, state] for state in HOLD_STATES},
+            **{state: [state] for state in FINAL_STATES},
+        },
+    ),
+    (
+        e.CancelRequested,
+        {
+            PENDING: [CANCELLED],
+            **{
+                state: [CANCELLING]
+                for state in (PROVISIONING, SETTING_UP, RUNNING, INTERRUPTED, FINALIZING, *HOLD_STATES)
+            },
+        },
+    ),
+    (e.RetryRequested, {state: [SETTING_UP] for state in HOLD_STATES}),
+    (e.HoldExpired, {state: [FAILED] for state in HOLD_STATES}),
+)
+
+TRANSITIONS: Mapping[tuple[JobState, type[e.Event]], frozenset[JobState]] = {
+    (state, event): frozenset(targets) for event, row in _MOVES for state, targets in row.items()
+}
+"""The machine: every pair that may change something, with every state it may lead to."""
+
+_HAS_MACHINE = "the job has its machine, or needs none any more"
+_LATE = "late or repeated: the job is past it"
+_ENDING = "the job is being ended already"
+_OVERTAKEN = "the job is over"
+_NOT_HELD = "the job is not on hold any more"
+_MACHINE_LOST = "the machine it is about has lost the job"
+
+_PAST_SETUP = (RUNNING, FINALIZING, INTERRUPTED, *HOLD_STATES)
+
+NO_OPS: Mapping[tuple[JobState, type[e.Event]], str] = {
+    pair: reason
+    for event, reason, states in (
+        (e.LaunchChosen, _HAS_MACHINE, tuple(JobState)),
+        (e.PlacementDeferred, _HAS_MACHINE, tuple(JobState)),
+        (e.PlacementImpossible, _HAS_MACHINE, tuple(JobState)),
+        (e.AgentArrived, _LATE, (SETTING_UP, *_PAST_SETUP)),
+        (e.AgentArrived, _OVERTAKEN, tuple(FINAL_STATES)),
+        (e.SetupFinished, _LATE, _PAST_SETUP),
+        (e.SetupFailed, _LATE, _PAST_SETUP),
+        (e.StartupFailed, _LATE, _PAST_SETUP),
+        (e.TaskStarted, _LATE, _PAST_SETUP),
+        (e.CheckpointFailed, _LATE, (SETTING_UP, *HOLD_STATES)),
+        (e.CheckpointCommitted, _LATE, tuple(HOLD_STATES)),
+        (e.TaskExited, _LATE, (FINALIZING,)),
+        *((event, _ENDING, (CANCELLING,)) for event in EVENTS if event is not e.RetryRequested),
+        *((event, _OVERTAKEN, tuple(FINAL_STATES)) for event in EVENTS if event is not e.RetryRequested),
+        *((event, _MACHINE_LOST, (PENDING,)) for event in (e.NoticeReceived, e.MachineCondemned)),
+        (e.NoticeReceived, _LATE, tuple(HOLD_STATES)),
+        (e.HoldExpired, _NOT_HELD, tuple(JobState)),
+    )
+    for state in states
+    if (pair := (state, event)) not in TRANSITIONS
+}
+"""Every pair that changes nothing, and why. Within a move's pair an event that repeats what is known changes nothing
+either."""

@@ -1,0 +1,183 @@
+"""The world around a use case: queues, objects, clock, catalogue, clouds."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Protocol
+
+from spotferry.domain.placement import OfferIndex
+from spotferry.domain.view import Effect
+from spotferry.types.base import Value
+from spotferry.types.events import ProviderEvent
+from spotferry.types.instance import Attempt, Candidate, LaunchRequest
+from spotferry.types.provider import Provider
+
+
+class Clock(Protocol):
+    """Tells the time."""
+
+    def __call__(self) -> datetime:
+        """Now, aware, UTC."""
+        ...
+
+
+class EffectQueue(Protocol):
+    """Carries effects to the functions that perform them; at least once, in any order."""
+
+    def send(self, effects: Sequence[Effect], now: datetime) -> None:
+        """Send all of them; delays are kept (a queue that cannot wait that long delivers early)."""
+        ...
+
+
+class ObjectStore(Protocol):
+    """The bucket."""
+
+    def head(self, key: str) -> int | None:
+        """Size of the object in bytes; None when there is none."""
+        ...
+
+    def get(self, key: str) -> bytes:
+        """The object.
+
+        Raises:
+            NotFound: there is none.
+        """
+        ...
+
+    def put(self, key: str, body: bytes, content_type: str = "application/octet-stream") -> None:
+        """Write the object whole."""
+        ...
+
+    def keys(self, prefix: str, after: str = "", limit: int = 1000) -> Sequence[tuple[str, int]]:
+        """Keys below the prefix and the objects' sizes, in order, beginning after the key `after`."""
+        ...
+
+    def url_to_get(self, key: str, expires: timedelta) -> str:
+        """An address that reads the object without credentials until it expires."""
+        ...
+
+    def url_to_put(self, key: str, size_bytes: int, expires: timedelta) -> str:
+        """An address that writes the object, of exactly this size, without credentials until it expires."""
+        ...
+
+    def begin_multipart(self, key: str) -> str:
+        """Begin an upload in chunks; its id. Nothing is at the key until it is completed."""
+        ...
+
+    def urls_to_put_chunks(self, key: str, upload_id: str, count: int, expires: timedelta) -> Sequence[str]:
+        """An address for each chunk, in order."""
+        ...
+
+    def complete_multipart(self, key: str, upload_id: str, etags: Sequence[str]) -> None:
+        """Make the object of its chunks; a repeat succeeds when the object is there.
+
+        Raises:
+            InvalidInput: chunks are missing or not as said, or the upload is not known.
+        """
+        ...
+
+    def abort_multipart(self, key: str, upload_id: str) -> None:
+        """Give an upload up; succeeds when it is gone."""
+        ...
+
+
+class Catalogue(Protocol):
+    """Today's offers."""
+
+    def offers(self) -> OfferIndex:
+        """All offers, indexed for placement; cached, looked at again every minute."""
+        ...
+
+
+class RegionSettings(Value):
+    """How machines are launched in one region of one cloud: written by the operator.
+
+    Attributes:
+        provider, region: which.
+        network: the cloud's own names: for AWS `subnet_ids` ({zone: subnet id} as JSON text is not used: one key a
+            zone,
+            `subnet:us-east-1a`), `security_group_id`, `instance_profile_arn`; empty means the account's default
+            network.
+        image_ids: image overrides by "arch" or "arch/gpu".
+    """
+
+    provider: str
+    region: str
+    network: Mapping[str, str] = {}
+    image_ids: Mapping[str, str] = {}
+
+
+class RegionStore(Protocol):
+    """The launch regions that were set up."""
+
+    def regions(self) -> Sequence[RegionSettings]:
+        """All of them; cached for a minute."""
+        ...
+
+
+class CloudProvider(Provider, Protocol):
+    """One cloud, as the broker launches on it: the contract of `types.Provider`, and what comes before and after a
+    launch.
+    """
+
+    def prepare(
+        self, candidate: Candidate, settings: RegionSettings, image: str, tags: Mapping[str, str]
+    ) -> LaunchRequest:
+        """Resolve image, zone and network to a fixed request; `agent_sha256` and `broker_url` are "" for the caller
+        to fill.
+
+        Args:
+            candidate: what is to be bought.
+            settings: of its region.
+            image: the job's own `machine_image`, "" for the resolver's.
+            tags: what the machine will carry.
+
+        Raises:
+            CapacityError: the candidate cannot be launched here (no such image, disk smaller than the image, ...).
+            ProviderUnavailable: no verdict; try again later.
+        """
+        ...
+
+    def get_instance_statuses(self, instances: Sequence[Attempt]) -> Mapping[str, ProviderEvent]:
+        """What the cloud has announced for any of the machines, by their `cedana_id`; those it says nothing of are left out.
+
+        The batched form of `get_instance_status`, for polls.
+
+        Raises:
+            ProviderError: the look-up failed; it proves nothing.
+        """
+        ...
+
+    def find_instance(self, attempt: Attempt) -> Attempt | None:
+        """The machine launched for this attempt, found by its tag and token, with state, allocated_id and address
+        filled in.
+
+        None when the cloud shows none (yet), or only one that is terminated.
+
+        Raises:
+            ProviderError: the look-up failed; it proves nothing.
+        """
+        ...
+
+
+class Clouds(Protocol):
+    """The clouds that this deployment can launch on."""
+
+    def provider(self, name: str) -> CloudProvider:
+        """The cloud of this name; loads its SDK on first use.
+
+        Raises:
+            Misconfigured: there is no such cloud here.
+        """
+        ...
+
+
+class SecretStore(Protocol):
+    """Secrets of jobs, resolved when an agent says hello."""
+
+    def resolve(self, names: Iterable[str]) -> Mapping[str, str]:
+        """The values by name.
+
+        Raises:
+            Misconfigured: one of them is not there; the message names it, never a value.
+        """
+        ...

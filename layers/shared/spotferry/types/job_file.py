@@ -1,0 +1,96 @@
+"""The job file: what a person asks for."""
+
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator, Field
+
+from spotferry.types.base import JsonMoney, Value
+
+
+def _one_line(value: object) -> object:
+    """A `run:` given as one string is one line."""
+    return [value] if isinstance(value, str) else value
+
+
+class Commands(Value):
+    """Shell lines that run in one bash, in order, and stop at the first that fails."""
+
+    run: Annotated[tuple[str, ...], BeforeValidator(_one_line)] = ()
+
+
+class UserCommands(Value):
+    """Lines to run around the life of a job."""
+
+    setup: Commands = Commands()
+    post_setup: Commands = Commands()
+    pre_checkpoint: Commands = Commands()
+    post_checkpoint: Commands = Commands()
+    pre_restore: Commands = Commands()
+    post_restore: Commands = Commands()
+
+
+class UserInstanceSpecs(Value):
+    """The machine that a job needs. Sizes mean "at least"; 0 and "" mean "any".
+
+    Attributes:
+        instance_type: exactly this type.
+        memory_gb: memory in GiB.
+        cpu_cores: virtual CPUs.
+        vram_gb: memory of all GPUs together, in GiB.
+        gpu: a GPU's name or its manufacturer, without regard to case.
+        max_price_usd_hour: cap on machine and disk together; 0 for none.
+        gpu_count: GPUs in the machine.
+        arch: x86_64 unless said.
+        disk_gb: root disk in GB; 0 for the image's own size or the deployment's default, whichever is larger.
+        providers, regions: only these; empty for all.
+        spot: spot machines only (true), on-demand only (false).
+    """
+
+    instance_type: str = ""
+    memory_gb: float = Field(default=0, ge=0, allow_inf_nan=False)
+    cpu_cores: float = Field(default=0, ge=0, allow_inf_nan=False)
+    vram_gb: float = Field(default=0, ge=0, allow_inf_nan=False)
+    gpu: str = ""
+    max_price_usd_hour: JsonMoney = Field(default=Decimal(0), ge=0)
+    gpu_count: int = Field(default=0, ge=0)
+    arch: Literal["x86_64", "arm64"] = "x86_64"
+    disk_gb: int = Field(default=0, ge=0, le=16_384)
+    providers: tuple[str, ...] = ()
+    regions: tuple[str, ...] = ()
+    spot: bool = True
+
+
+class JobFile(Value):
+    """A job as its author wrote it, under the seed's YAML keys.
+
+    Attributes:
+        job_file_path: where it was read from.
+        work_dir: directory that travels with the job, relative to the job file; "" for none.
+        containerized: always false until containers are built.
+        instance_specs: the machine.
+        setup: lines that prepare a fresh machine.
+        task: the work.
+        restored_task: runs instead of the task after a restore; empty: the task runs again.
+        name, project, labels: for people and for the bill.
+        env: environment of setup and task.
+        secrets: names of parameters under the deployment's prefix; each becomes an environment variable of its name.
+        machine_image: image to boot instead of the resolved one.
+        outputs: paths below the work directory (globs allowed) that are sent to the bucket at the end.
+    """
+
+    job_file_path: str = ""
+    work_dir: str = ""
+    containerized: bool = False
+    instance_specs: UserInstanceSpecs = UserInstanceSpecs()
+    setup: Commands = Commands()
+    task: Commands = Commands()
+    restored_task: Commands = Commands()
+    name: str = ""
+    project: str = ""
+    labels: Mapping[str, str] = {}
+    env: Mapping[str, str] = {}
+    secrets: tuple[str, ...] = ()
+    machine_image: str = ""
+    outputs: tuple[str, ...] = ()

@@ -1,0 +1,55 @@
+"""What single words of a job file may be: each check says what is wrong with one, "" for nothing."""
+
+import difflib
+import re
+from collections.abc import Sequence
+
+from spotferry.types.provider import PROVIDER_NAMES
+
+MAX_NAME_CHARS = 63
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_TITLE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9 _.:/=+@-]*")
+_REGION = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,62}")
+
+
+def nearest(word: str, known: Sequence[str]) -> str:
+    """The known word that was probably meant, "" when none is near."""
+    return next(iter(difflib.get_close_matches(word.lower(), known, n=1)), "")
+
+
+def check_title(text: str) -> str:
+    """A name, project or label value: what every cloud takes as the value of a tag."""
+    if len(text) <= MAX_NAME_CHARS and _TITLE.fullmatch(text):
+        return ""
+    return f"is not at most {MAX_NAME_CHARS} letters, digits, spaces and _.:/=+@-, a letter, digit or _ first"
+
+
+def check_name(name: str) -> str:
+    """A name that can be an environment variable."""
+    if not _NAME.fullmatch(name):
+        return "is not a name: letters, digits and _, no digit first"
+    return "" if len(name) <= MAX_NAME_CHARS else f"is longer than {MAX_NAME_CHARS} characters"
+
+
+def check_provider(name: str) -> str:
+    """One of PROVIDER_NAMES."""
+    if name in PROVIDER_NAMES:
+        return ""
+    meant = nearest(name, PROVIDER_NAMES)
+    hint = f"did you mean {meant}?" if meant else "known: " + ", ".join(PROVIDER_NAMES)
+    return f"is not a provider; {hint}"
+
+
+def check_region(name: str) -> str:
+    """What could be the name of a region of any cloud."""
+    return "" if _REGION.fullmatch(name) else "is not the name of a region (such as us-east-1)"
+
+
+def check_output(path: str) -> str:
+    """A path or glob below the work directory."""
+    parts = path.replace("\\", "/").split("/")
+    if not path.strip():
+        return "is blank"
+    if parts[0] == "" or path[1:2] == ":" or path.startswith("~"):
+        return "is absolute; outputs are paths below the work directory"
+    return "leaves the work directory; outputs are paths below it" if ".." in parts else ""
