@@ -1,0 +1,1 @@
+"""The clouds: one folder each; `registry` finds them and imports none."""

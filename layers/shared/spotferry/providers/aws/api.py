@@ -1,0 +1,149 @@
+"""Calls to AWS: a client per service and region, retries within a deadline, and no vendor's exception beyond here."""
+
+import random
+import threading
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import boto3
+from botocore.config import Config
+
+from spotferry.providers.aws.errors import VENDOR_ERRORS, Failure, VendorError, call_error, failure_of, launch_error
+from spotferry.types.errors import ProviderError, ProviderUnavailable
+
+Service = Literal["ec2", "ssm"]
+# Any: the SDK makes its clients at run time and has no types for their answers.
+Client = Any
+Answer = Mapping[str, Any]
+
+CONNECT_SECONDS = 2.0
+READ_SECONDS = 7.0
+TOTAL_SECONDS = 19.0
+"""How long the calls that belong together may take in all, however often they are repeated."""
+_ONE_TRY_SECONDS = CONNECT_SECONDS + READ_SECONDS
+_FIRST_PAUSE_SECONDS = 0.5
+_LONGEST_PAUSE_SECONDS = 4.0
+_TRIES = 5
+
+
+def _connector() -> Callable[[Service, str], Client]:
+    """A factory of clients over one session; the SDK does not repeat calls by itself, `Calls` does."""
+    config = Config(
+        connect_timeout=CONNECT_SECONDS,
+        read_timeout=READ_SECONDS,
+        retries={"mode": "standard", "total_max_attempts": 1},
+        user_agent_extra="spotferry",
+    )
+    session = boto3.session.Session()
+    return lambda service, region: session.client(service, region_name=region, config=config)
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How time passes for retries."""
+
+    monotonic: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], None] = time.sleep
+    # The system's source: copies of one snapshot must not pause in step.
+    random: Callable[[], float] = random.SystemRandom().random
+
+
+class AwsApi:
+    """Gives out clients, one per service and region, made on first use; safe to share between threads."""
+
+    def __init__(self, connect: Callable[[Service, str], Client] | None = None, pace: Pace | None = None) -> None:
+        self._connect = connect
+        self._pace = pace or Pace()
+        self._clients: dict[tuple[Service, str], Client] = {}
+        self._lock = threading.Lock()
+
+    def begin(self, region: str) -> "Calls":
+        """Calls to one region that belong together: the deadline of all of them runs from now."""
+        # Making a client reads files for a second on a small machine, which is no call's time. What is wrong with it is
+        # told by the call that needs it.
+        with suppress(*VENDOR_ERRORS):
+            self.client("ec2", region)
+        return Calls(self, region, self._pace)
+
+    def client(self, service: Service, region: str) -> Client:
+        """The client of one service in one region."""
+        with self._lock:
+            if self._connect is None:
+                self._connect = _connector()
+            if (service, region) not in self._clients:
+                self._clients[service, region] = self._connect(service, region)
+            return self._clients[service, region]
+
+
+@dataclass(frozen=True, slots=True)
+class Calls:
+    """Calls to one region; together they end within `TOTAL_SECONDS`."""
+
+    api: AwsApi
+    region: str
+    pace: Pace
+    started: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "started", self.pace.monotonic())
+
+    def again(self) -> "Calls":
+        """The same region, with a deadline of its own: for the next page or batch of a long listing."""
+        return self.api.begin(self.region)
+
+    def ec2(self, operation: str, **params: object) -> Answer:
+        """Call EC2.
+
+        Raises:
+            ProviderUnavailable: throttled, failing, unreachable or slow beyond the deadline.
+            SkipProvider, TryNextRegion: we may not.
+            ProviderError: any other refusal.
+        """
+        return self._call("ec2", operation, params, lambda error: call_error(error, self.region))
+
+    def ssm(self, operation: str, **params: object) -> Answer:
+        """Call Systems Manager; raises as `ec2` does."""
+        return self._call("ssm", operation, params, lambda error: call_error(error, self.region))
+
+    def run_instances(self, instance_type: str, params: Mapping[str, object]) -> Answer:
+        """Launch; what is refused is told by the launch's own table of errors."""
+        return self._call("ec2", "run_instances", params, lambda error: launch_error(error, self.region, instance_type))
+
+    def _call(
+        self,
+        service: Service,
+        operation: str,
+        params: Mapping[str, object],
+        translate: Callable[[VendorError], ProviderError],
+    ) -> Answer:
+        if not self._fits(0.0):
+            raise ProviderUnavailable("DeadlineExceeded", f"no time was left for {operation}", self.region)
+        tries = 0
+        while True:
+            tries += 1
+            try:
+                answer: Answer = getattr(self.api.client(service, self.region), operation)(**params)
+            except VENDOR_ERRORS as error:
+                pause = self._pause(failure_of(error), tries)
+                if pause is None:
+                    raise translate(error) from error
+            else:
+                return answer
+            self.pace.sleep(pause)
+
+    def _pause(self, failure: Failure, tries: int) -> float | None:
+        """How many seconds to wait before the next try; None: it was the last one."""
+        # An expired request is a clock that is off, or a signature that waited: a fresh one decides which.
+        once = failure.code == "RequestExpired" and tries == 1
+        if not once and (not failure.transient or tries >= _TRIES):
+            return None
+        ceiling = min(_FIRST_PAUSE_SECONDS * 2 ** (tries - 1), _LONGEST_PAUSE_SECONDS)
+        pause = 0.0 if once else ceiling * (0.5 + self.pace.random() / 2)
+        return pause if self._fits(pause) else None
+
+    def _fits(self, pause: float) -> bool:
+        """One more try after that pause would end before the deadline, however long it took."""
+        return self.pace.monotonic() - self.started + pause + _ONE_TRY_SECONDS <= TOTAL_SECONDS

@@ -1,0 +1,259 @@
+"""What EC2's refusals mean, as data: code -> what to try next, how far it reaches, how long to leave it alone.
+
+The only place that knows a vendor's exception: everything above sees `spotferry.types.errors`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+
+from botocore.exceptions import (
+    BotoCoreError,
+    ClientError,
+    CredentialRetrievalError,
+    HTTPClientError,
+    IncompleteReadError,
+    InvalidRegionError,
+    NoCredentialsError,
+    NoRegionError,
+    ParamValidationError,
+    PartialCredentialsError,
+    ProfileNotFound,
+    TokenRetrievalError,
+    UnauthorizedSSOTokenError,
+)
+from botocore.exceptions import (
+    ConnectionError as AnyConnectionError,
+)
+from botocore.parsers import ResponseParserError
+
+from spotferry.types.errors import (
+    BanScope,
+    CapacityError,
+    LaunchRefused,
+    ProviderError,
+    ProviderUnavailable,
+    SkipProvider,
+    TryAgainLater,
+    TryNextRegion,
+    TryNextType,
+    TryNextZone,
+    UnknownLaunchError,
+)
+
+VENDOR_ERRORS = (BotoCoreError, ClientError, ResponseParserError)
+"""All that a call through the SDK may raise; they have no base class in common."""
+VendorError = BotoCoreError | ClientError | ResponseParserError
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What follows from a refusal: the class of the error, how far it reaches, how long it stands."""
+
+    error: type[CapacityError]
+    scope: BanScope
+    ban_for: timedelta
+
+
+_NO_CAPACITY = Verdict(TryNextZone, "pool", timedelta(minutes=3))
+_ZONE_FULL = Verdict(TryNextZone, "zone", timedelta(minutes=10))
+_NOT_OFFERED = Verdict(TryNextZone, "pool", timedelta(hours=24))
+_REGION_FULL = Verdict(TryNextRegion, "region", timedelta(minutes=10))
+_REGION_CLOSED = Verdict(TryNextRegion, "region", timedelta(hours=1))
+_FAMILY_FULL = Verdict(TryNextType, "family", timedelta(minutes=10))
+_DENIED = Verdict(SkipProvider, "provider", timedelta(minutes=15))
+_WAIT = Verdict(TryAgainLater, "none", timedelta())
+_REGION_WRONG = Verdict(LaunchRefused, "region", timedelta(hours=1))
+_TYPE_WRONG = Verdict(LaunchRefused, "pool", timedelta(hours=24))
+_REQUEST_WRONG = Verdict(LaunchRefused, "none", timedelta())
+"""Wrong with this one request: nobody else's launches suffer from it."""
+
+LAUNCH_ERRORS: Mapping[str, Verdict] = {
+    "InsufficientInstanceCapacity": _NO_CAPACITY,
+    "UnfulfillableCapacity": _NO_CAPACITY,
+    "InsufficientCapacity": _NO_CAPACITY,
+    "InsufficientHostCapacity": _NO_CAPACITY,
+    "InsufficientReservedInstanceCapacity": _NO_CAPACITY,
+    "ReservationCapacityExceeded": _NO_CAPACITY,
+    "SpotMaxPriceTooLow": _NO_CAPACITY,
+    "Unsupported": _NOT_OFFERED,
+    "InsufficientFreeAddressesInSubnet": _ZONE_FULL,
+    # Quotas count one market's vCPUs in a region: those of most types together, those of the others family by family.
+    # `REFINEMENTS` tells the two apart.
+    "MaxSpotInstanceCountExceeded": _REGION_FULL,
+    "VcpuLimitExceeded": _REGION_FULL,
+    "InstanceLimitExceeded": _REGION_FULL,
+    "MaxFleetCountExceeded": _REGION_FULL,
+    "VolumeLimitExceeded": _REGION_FULL,
+    "MaxIOPSLimitExceeded": _REGION_FULL,
+    "RequestLimitExceeded": _WAIT,
+    "Throttling": _WAIT,
+    "ThrottlingException": _WAIT,
+    "EC2ThrottledException": _WAIT,
+    "RequestThrottled": _WAIT,
+    "InternalError": _WAIT,
+    "InternalFailure": _WAIT,
+    "ServerInternal": _WAIT,
+    "ServiceUnavailable": _WAIT,
+    "Unavailable": _WAIT,
+    "UnauthorizedOperation": _DENIED,
+    "OperationNotPermitted": _DENIED,
+    "AuthFailure": _DENIED,
+    "AuthFailure.ServiceLinkedRoleCreationNotPermitted": _DENIED,
+    "InvalidClientTokenId": _DENIED,
+    "UnrecognizedClientException": _DENIED,
+    "MissingAuthenticationToken": _DENIED,
+    "SignatureDoesNotMatch": _DENIED,
+    "ExpiredToken": _DENIED,
+    "ExpiredTokenException": _DENIED,
+    "RequestExpired": _DENIED,
+    "Blocked": _DENIED,
+    "PendingVerification": _REGION_CLOSED,
+    "OptInRequired": _REGION_CLOSED,
+    "InvalidParameterValue": _REGION_WRONG,
+    "InvalidParameterCombination": _REGION_WRONG,
+    "InvalidParameter": _REGION_WRONG,
+    "MissingParameter": _REGION_WRONG,
+    "UnsupportedOperation": _REGION_WRONG,
+    "VPCIdNotSpecified": _REGION_WRONG,
+    "VPCResourceNotSpecified": _REGION_WRONG,
+    "InvalidUserData.Malformed": _REQUEST_WRONG,
+    "InvalidBlockDeviceMapping": _REQUEST_WRONG,
+    "IdempotentParameterMismatch": _REQUEST_WRONG,
+    "IdempotentInstanceTerminated": _NO_CAPACITY,
+    "InvalidInstanceType": _TYPE_WRONG,
+    "InvalidAvailabilityZone": _ZONE_FULL,
+}
+"""Exact codes of RunInstances."""
+
+LAUNCH_ERROR_FAMILIES: Mapping[str, Verdict] = {
+    "AccessDenied": _DENIED,
+    "InvalidAMIID.": _REGION_WRONG,
+    "InvalidSubnetID.": _REGION_WRONG,
+    "InvalidGroup.": _REGION_WRONG,
+    "InvalidSecurityGroupID.": _REGION_WRONG,
+    "InvalidKeyPair.": _REGION_WRONG,
+    "InvalidKMSKey.": _REGION_WRONG,
+    "InvalidIamInstanceProfile": _REGION_WRONG,
+    "InvalidLaunchTemplate": _REGION_WRONG,
+}
+"""Beginnings of codes, for codes that are not in `LAUNCH_ERRORS`."""
+
+TRANSIENT = frozenset(code for code, verdict in LAUNCH_ERRORS.items() if verdict is _WAIT)
+"""Codes that the same request may get over, of every operation."""
+
+_CREDENTIALS = frozenset({"AuthFailure", "InvalidClientTokenId", "UnrecognizedClientException"})
+_QUOTAS = frozenset({"MaxSpotInstanceCountExceeded", "VcpuLimitExceeded", "InstanceLimitExceeded"})
+_STANDARD_FAMILIES = frozenset("acdhimrtz")
+"""First letters of the types that share the quota of standard machines (but see `_OWN_QUOTA`)."""
+_OWN_QUOTA = ("dl", "hpc", "inf", "trn", "mac")
+"""Beginnings that look standard by their letter and have a quota of their own."""
+_ALWAYS_ENABLED = frozenset(
+    {f"us-{side}-{n}" for side in ("east", "west") for n in (1, 2)}
+    | {f"eu-west-{n}" for n in (1, 2, 3)}
+    | {f"ap-northeast-{n}" for n in (1, 2, 3)}
+    | {f"ap-southeast-{n}" for n in (1, 2)}
+    | {"ca-central-1", "sa-east-1", "eu-central-1", "eu-north-1", "ap-south-1"}
+)
+"""The regions that every account has; the others must be enabled, and refuse good credentials until they are."""
+
+NO_VERDICT_STATUS = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A call that failed, in EC2's own words.
+
+    Attributes:
+        code: EC2's code, or the name of the SDK's exception when no answer came.
+        message: the words with it.
+        status: the HTTP status; 0 when no answer came.
+        lost: no answer came, or none that could be read: the call may have been carried out.
+    """
+
+    code: str
+    message: str
+    status: int = 0
+    lost: bool = False
+
+    @property
+    def transient(self) -> bool:
+        """The same request may get over it."""
+        return self.lost or self.status >= NO_VERDICT_STATUS or self.code in TRANSIENT
+
+
+_NO_CREDENTIALS = (
+    NoCredentialsError,
+    PartialCredentialsError,
+    CredentialRetrievalError,
+    TokenRetrievalError,
+    UnauthorizedSSOTokenError,
+    ProfileNotFound,
+)
+_LOST = (AnyConnectionError, HTTPClientError, IncompleteReadError, ResponseParserError)
+_BAD_REQUEST = (ParamValidationError, NoRegionError, InvalidRegionError)
+
+
+def failure_of(error: VendorError) -> Failure:
+    """What the SDK's exception says."""
+    if isinstance(error, ClientError):
+        said = error.response.get("Error", {})
+        status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
+        return Failure(said.get("Code", "") or "Unknown", said.get("Message", ""), status)
+    return Failure(type(error).__name__, str(error), lost=isinstance(error, _LOST))
+
+
+def launch_error(error: VendorError, region: str, instance_type: str) -> ProviderError:
+    """The exception to raise for a launch that failed; the code and the words are kept."""
+    failure = failure_of(error)
+    if failure.lost:
+        return ProviderUnavailable(failure.code, failure.message, region)
+    verdict = _local_verdict(error) or _verdict(failure, region, instance_type)
+    return verdict.error(failure.code, failure.message, region, scope=verdict.scope, ban_for=verdict.ban_for)
+
+
+def call_error(error: VendorError, region: str) -> ProviderError:
+    """The exception to raise for any other call: denials keep their class, the rest has none that a placement needs."""
+    failure = failure_of(error)
+    if failure.transient:
+        return ProviderUnavailable(failure.code, failure.message, region)
+    verdict = _local_verdict(error) or _verdict(failure, region, "")
+    if verdict.error is SkipProvider or verdict is _REGION_CLOSED:
+        return verdict.error(failure.code, failure.message, region, scope=verdict.scope, ban_for=verdict.ban_for)
+    return ProviderError(failure.code, failure.message, region)
+
+
+def _local_verdict(error: VendorError) -> Verdict | None:
+    """For failures of the SDK itself, before anything was sent."""
+    if isinstance(error, _NO_CREDENTIALS):
+        return _DENIED
+    return _REGION_WRONG if isinstance(error, _BAD_REQUEST) else None
+
+
+def _verdict(failure: Failure, region: str, instance_type: str) -> Verdict:
+    code = failure.code.removeprefix("Server.").removeprefix("Client.")
+    verdict = LAUNCH_ERRORS.get(code) or next(
+        (v for beginning, v in LAUNCH_ERROR_FAMILIES.items() if code.startswith(beginning)), None
+    )
+    if verdict is None:
+        unknown = Verdict(UnknownLaunchError, UnknownLaunchError.default_scope, UnknownLaunchError.default_ban)
+        return _WAIT if failure.status >= NO_VERDICT_STATUS else unknown
+    return _refined(verdict, code, failure.message.lower(), region, instance_type)
+
+
+def _refined(verdict: Verdict, code: str, words: str, region: str, instance_type: str) -> Verdict:
+    """The verdict where the code alone says too much or too little."""
+    if verdict is _DENIED and "explicit deny" in words:
+        # An explicit deny is a policy with a condition, in practice the region: the others are still open.
+        return _REGION_CLOSED
+    if code in _CREDENTIALS and region not in _ALWAYS_ENABLED:
+        return _REGION_CLOSED
+    if code in _QUOTAS and not _has_standard_quota(instance_type):
+        return _FAMILY_FULL
+    if code == "OptInRequired" and "marketplace" in words:
+        return _REQUEST_WRONG
+    return verdict
+
+
+def _has_standard_quota(instance_type: str) -> bool:
+    return not instance_type.startswith(_OWN_QUOTA) and instance_type[:1] in _STANDARD_FAMILIES

@@ -1,0 +1,143 @@
+"""The local cloud's machines and market as one server: `python -m local.cloud --port 0 --state-dir DIR`.
+
+Serves EC2 at / and the levers at /_market/. Prints one JSON line {"port": N} when it serves and writes the same to
+DIR/cloud.json. SIGTERM or SIGINT ends every machine, then the server, with status 0.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import sys
+import threading
+from collections.abc import Iterable
+from contextlib import ExitStack
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from werkzeug.serving import BaseWSGIServer, WSGIRequestHandler, make_server
+
+from local.ec2 import Ec2Face
+from local.ec2_moto import Moto
+from local.levers import PREFIX, Levers
+from local.machine_processes import FIRST_UID
+from local.machine_users import MachineUsers
+from local.market import Market
+from local.market_faults import Faults
+from local.market_model import Timings
+from local.metal import Metal
+from local.notices import Notices
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import StartResponse, WSGIEnvironment
+
+_BUS_HELP = "where PutEvents goes; without it nobody is told of anything"
+
+
+class _Handler(WSGIRequestHandler):
+    """Logs errors only, and closes the connection of an answer that was ordered to be lost."""
+
+    def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
+        """Say nothing."""
+
+    def connection_dropped(
+        self,
+        error: BaseException,  # noqa: ARG002 - the base class calls it so
+        environ: WSGIEnvironment | None = None,  # noqa: ARG002 - the base class calls it so
+    ) -> None:
+        """Close it, or the client would wait for the answer until its patience ends."""
+        self.close_connection = True
+
+
+class _Front:
+    """Sends a request to the levers or to EC2."""
+
+    def __init__(self, ec2: Ec2Face, levers: Levers) -> None:
+        self._ec2 = ec2
+        self._levers = levers
+
+    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        app = self._levers if str(environ.get("PATH_INFO", "")).startswith(PREFIX) else self._ec2
+        return app(environ, start_response)
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Serve until told to end."""
+    options = _options(arguments)
+    ended = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda _number, _frame: ended.set())
+    options.state_dir.mkdir(parents=True, exist_ok=True)
+    with ExitStack() as running:
+        server = _build(options, running)
+        line = json.dumps({"port": server.port})
+        (options.state_dir / "cloud.json").write_text(f"{line}\n")
+        sys.stdout.write(f"{line}\n")
+        sys.stdout.flush()
+        ended.wait()
+
+
+def _build(options: argparse.Namespace, running: ExitStack) -> BaseWSGIServer:
+    """Start every part; leaving `running` stops them in the opposite order."""
+    timings = replace(Timings().at_speed(options.speed_up), boot=timedelta(seconds=options.boot_seconds))
+    market = Market(_now, seed=options.seed, timings=timings, external_power=not options.no_metal)
+    faults, moto = Faults(), Moto()
+    if options.bus_endpoint:
+        notices = Notices(options.bus_endpoint)
+        running.callback(notices.close)
+        market.subscribe(notices.hear)
+    if not options.no_metal:
+        metal = Metal(market, options.state_dir, MachineUsers(options.first_uid))
+        running.callback(metal.close)
+        market.subscribe(metal.hear)
+    _start_ticking(market, running)
+    front = _Front(Ec2Face(market, faults, moto), Levers(market, faults, moto))
+    server = make_server("127.0.0.1", options.port, front, threaded=True, request_handler=_Handler)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.1}, name="http", daemon=True)
+    thread.start()
+    running.callback(thread.join)
+    running.callback(server.shutdown)
+    return server
+
+
+def _start_ticking(market: Market, running: ExitStack) -> None:
+    stop = threading.Event()
+    ticker = threading.Thread(target=market.run, args=(stop,), name="market", daemon=True)
+    ticker.start()
+    running.callback(ticker.join)
+    running.callback(market.wake)
+    running.callback(stop.set)
+
+
+def _options(arguments: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m local.cloud", description=__doc__)
+    parser.add_argument("--port", type=int, default=0)
+    parser.add_argument("--state-dir", type=Path, required=True)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--speed-up", type=_positive, default=10.0, help="divides the cloud's own delays")
+    parser.add_argument("--boot-seconds", type=_positive, default=0.5)
+    parser.add_argument("--bus-endpoint", default="", help=_BUS_HELP)
+    parser.add_argument("--first-uid", type=int, default=FIRST_UID, help="machines run as users from this one on")
+    parser.add_argument("--no-metal", action="store_true", help="sell machines that have no processes")
+    return parser.parse_args(arguments)
+
+
+def _positive(text: str) -> float:
+    number = float(text)
+    if number <= 0:
+        raise argparse.ArgumentTypeError(f"{text} is not above zero")
+    return number
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+if __name__ == "__main__":
+    main()
+    # All is closed; taking moto's objects apart one by one would only cost another second.
+    os._exit(0)

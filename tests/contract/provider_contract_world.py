@@ -1,0 +1,176 @@
+"""What the providers' contract needs: the levers of a cloud's wire face, and attempts to launch on it."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from itertools import count
+from typing import Protocol
+
+from spotferry.ports.cloud import CloudProvider, RegionSettings
+from spotferry.types.instance import Attempt, Candidate, Instance
+
+_serials = count(1)
+
+
+class ContractProvider(CloudProvider, Protocol):
+    """A cloud's adapter with the list that the reaper needs."""
+
+    def owned_instances(self, region: str) -> Iterator[Instance]:
+        """Every machine of this deployment in the region that is not terminated."""
+        ...
+
+
+@dataclass
+class World:
+    """What a test decides for the adapter under test."""
+
+    deployment: str = "contract"
+    user_data: str = "#!/bin/sh\ntrue\n"
+    late: timedelta = field(default_factory=timedelta)
+
+    def clock(self) -> datetime:
+        """Now, and as much later as the test says."""
+        return datetime.now(UTC) + self.late
+
+
+class Cloud(Protocol):
+    """A cloud's wire face and its levers; each lever holds until `calm`, which runs after each test."""
+
+    user_data_limit_bytes: int
+    batch: int
+
+    def provider(self, world: World) -> ContractProvider:
+        """An adapter that speaks to the face with good credentials, and does not really sleep between retries."""
+        ...
+
+    def provider_without_credentials(self, world: World) -> AbstractContextManager[ContractProvider]:
+        """An adapter in an environment that has no credentials."""
+        ...
+
+    def provider_of_a_mute_service(self, world: World) -> AbstractContextManager[tuple[ContractProvider, timedelta]]:
+        """An adapter whose service never answers, its limits scaled down; and the limit of 20 s on that scale."""
+        ...
+
+    def candidate(self, region: int = 0) -> Candidate:
+        """A machine that is to be had, in the first or the second of two regions."""
+        ...
+
+    def candidate_not_sold_there(self) -> Candidate:
+        """A machine whose zone does not sell its type."""
+        ...
+
+    def settings(self, candidate: Candidate) -> RegionSettings:
+        """The launch settings of its region."""
+        ...
+
+    def bought(self, attempt: Attempt) -> Sequence[str]:
+        """Ids of all machines that the cloud ever sold for this attempt."""
+        ...
+
+    def calls(self) -> int:
+        """How many calls reached for the wire so far."""
+        ...
+
+    def calm(self) -> None:
+        """Undo every lever."""
+        ...
+
+    def exhaust(self, candidate: Candidate) -> None:
+        """Leave nothing in its pool."""
+        ...
+
+    def use_up_quota(self, candidate: Candidate) -> None:
+        """Leave no quota for its type."""
+        ...
+
+    def throttle(self, times: int) -> None:
+        """Throttle the next calls."""
+        ...
+
+    def fail_next(self, code: str) -> None:
+        """Refuse the next launch with a code that no table knows."""
+        ...
+
+    def lose_answers(self, times: int) -> None:
+        """Carry out the next launches, and lose their answers."""
+        ...
+
+    def hide_new_machines(self) -> None:
+        """Leave new machines out of every listing for longer than a test takes."""
+        ...
+
+    def revoke_credentials(self) -> None:
+        """Refuse the adapter's credentials everywhere."""
+        ...
+
+    def deny_region(self, candidate: Candidate) -> None:
+        """Deny everything in its region, by a policy of the organisation."""
+        ...
+
+    def end_without_notice(self, attempt: Attempt) -> None:
+        """Take the machine back at once, as the cloud would."""
+        ...
+
+
+def tags(deployment: str = "contract") -> Mapping[str, str]:
+    """What machines carry."""
+    return {"spotferry:deployment": deployment, "spotferry:job": "j-contract"}
+
+
+def a_token() -> str:
+    """An id that no other attempt has."""
+    return f"i-{datetime.now(UTC).timestamp():.0f}-{next(_serials):05d}"
+
+
+def an_attempt(
+    cloud: Cloud, provider: CloudProvider | None, candidate: Candidate | None = None, deployment: str = "contract"
+) -> Attempt:
+    """An attempt on a candidate, its request fixed by the provider (without one: as it was fixed for the last)."""
+    candidate = candidate or cloud.candidate()
+    if provider is not None:
+        launch = provider.prepare(candidate, cloud.settings(candidate), "", tags(deployment))
+        _LAST[candidate.pool] = an_empty_attempt(candidate).model_copy(update={"launch": launch})
+    return _LAST[candidate.pool].model_copy(update={"cedana_id": a_token()})
+
+
+_LAST: dict[str, Attempt] = {}
+
+
+def an_empty_attempt(candidate: Candidate) -> Attempt:
+    """An attempt as placement makes it."""
+    return Attempt(
+        job_id="j-contract",
+        epoch=1,
+        provider=candidate.offer.provider,
+        instance_type=candidate.offer.instance_type,
+        region=candidate.offer.region,
+        availability_zone=candidate.offer.zone,
+        price=candidate.price_usd_hour,
+        market=candidate.market,
+        arch=candidate.offer.arch,
+        disk_gb=candidate.disk_gb,
+        requested_at=datetime.now(UTC),
+    )
+
+
+def made_now(provider: CloudProvider, attempt: Attempt) -> Attempt:
+    """The attempt after its launch, as the broker records it."""
+    made = provider.create_instance(attempt)
+    assert isinstance(made, Attempt)
+    return made.model_copy(update={"launched_at": datetime.now(UTC)})
+
+
+def states(provider: CloudProvider, *instances: Instance) -> list[str]:
+    """The states that the cloud shows."""
+    return [i.state for i in provider.describe_instance(instances, "")]
+
+
+def lookups(provider: CloudProvider, made: Instance) -> Sequence[Callable[[], object]]:
+    """Every question that can be asked about a machine."""
+    assert isinstance(made, Attempt)
+    return [
+        lambda: provider.describe_instance([made], ""),
+        lambda: provider.get_instance_status(made),
+        lambda: provider.find_instance(made),
+    ]

@@ -1,0 +1,88 @@
+"""The registry: clouds are folders, and none is imported until it is asked for."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from spotferry.providers import registry
+from spotferry.types.errors import InvalidInput, Misconfigured
+
+_SDKS = "boto3 botocore google azure"
+
+
+def run(code: str) -> dict[str, bool]:
+    """What a fresh interpreter prints as JSON."""
+    path = str(Path(registry.__file__).parents[2])
+    done = subprocess.run(
+        [sys.executable, "-c", code], env={"PYTHONPATH": path}, capture_output=True, check=True, text=True, timeout=60
+    )
+    loaded: dict[str, bool] = json.loads(done.stdout)
+    return loaded
+
+
+def test_names_are_the_folders() -> None:
+    """Every folder with a provider.py is a cloud, in a steady order."""
+    assert "aws" in registry.names()
+    assert list(registry.names()) == sorted(registry.names())
+
+
+def test_listing_and_parsing_import_no_sdk() -> None:
+    """A function that only reads names and notices never pays for an SDK."""
+    code = (
+        "import json, sys; from spotferry.providers import registry; registry.names();"
+        "registry.parse_notice({'source': 'aws.ec2', 'detail-type': 'x'});"
+        f"print(json.dumps({{n: n in sys.modules for n in '{_SDKS}'.split()}}))"
+    )
+    assert not any(run(code).values())
+
+
+def test_loading_one_cloud_imports_no_other_sdk() -> None:
+    """Loading aws brings boto3 and nothing of another cloud."""
+    code = (
+        "import json, sys; from spotferry.providers import registry; registry.load('aws');"
+        f"print(json.dumps({{n: n in sys.modules for n in '{_SDKS}'.split()}}))"
+    )
+    assert run(code) == {"boto3": True, "botocore": True, "google": False, "azure": False}
+
+
+def test_an_unknown_cloud_is_named_with_the_known_ones() -> None:
+    """A name without a folder is refused with the list of those that have one; no path can be smuggled in."""
+    for name in ("ibm", "", "../aws", "aws.api"):
+        with pytest.raises(Misconfigured, match=r"there are: .*aws"):
+            registry.load(name)
+
+
+def test_a_missing_sdk_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without its SDK a cloud is Misconfigured, and the message names the module and the requirements file."""
+
+    def missing(_name: str) -> None:
+        raise ModuleNotFoundError(name="boto3")
+
+    monkeypatch.setattr("spotferry.providers.registry.importlib.import_module", missing)
+    with pytest.raises(Misconfigured, match=r"aws needs the module boto3.*providers/aws/requirements\.txt"):
+        registry.load("aws")
+
+
+def test_a_module_of_ours_that_is_missing_is_not_blamed_on_the_sdk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A hole in our own tree stays the error that it is."""
+
+    def missing(name: str) -> None:
+        raise ModuleNotFoundError(name=name)
+
+    monkeypatch.setattr("spotferry.providers.registry.importlib.import_module", missing)
+    with pytest.raises(ModuleNotFoundError):
+        registry.load("aws")
+
+
+def test_an_event_of_no_cloud_is_none() -> None:
+    """An event that no cloud knows is told apart from one that means nothing."""
+    assert registry.parse_notice({"source": "aws.s3", "detail-type": "Object Created", "detail": {}}) is None
+
+
+def test_a_malformed_event_of_a_known_kind_is_invalid() -> None:
+    """A known kind with other content than promised names the field."""
+    with pytest.raises(InvalidInput, match="detail"):
+        registry.parse_notice({"source": "aws.ec2", "detail-type": "EC2 Spot Instance Interruption Warning"})
