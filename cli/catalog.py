@@ -1,0 +1,141 @@
+"""`spotferry catalog`: price lists and the catalogue made of them."""
+
+import time
+from collections import Counter
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+
+import click
+
+from cli.errors import Failed, UsageProblem
+from cli.output import moment, print_json, print_table, say
+from cli.progress import QUIET_SECONDS, SECONDS_BETWEEN_LINES
+from spotferry.catalog.catalogue_file import CatalogueInfo, describe_catalogue, read_catalogue, write_catalogue
+from spotferry.catalog.importer import ImportReport, import_price_list
+from spotferry.types import PROVIDER_NAMES, InvalidInput, Offer
+
+
+@click.group()
+def catalog() -> None:
+    """Import price lists into a catalogue file, and show what is in one."""
+
+
+@catalog.command("import")
+@click.argument("price_list", metavar="LIST.csv", type=click.Path(path_type=Path))
+@click.option("--provider", type=click.Choice(PROVIDER_NAMES), required=True, help="Whose prices they are.")
+@click.option(
+    "--into",
+    metavar="FILE.db",
+    type=click.Path(path_type=Path, dir_okay=False),
+    required=True,
+    help="The catalogue: made if it is not there; other clouds' offers in it stay, this cloud's are replaced.",
+)
+@click.option(
+    "--read-at",
+    type=click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M:%SZ"]),
+    help="When the prices were read (UTC); else the time that the file was last changed.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+def import_list(price_list: Path, provider: str, into: Path, read_at: datetime | None, *, as_json: bool) -> None:
+    """Take what can be taken of a CSV price list, and say what was left out and why."""
+    try:
+        data, when = _read(price_list, read_at)
+        offers, report = import_price_list(data, provider, when, str(price_list), _tell(price_list))
+        if not offers:
+            reasons = ", ".join(f"{reason}: {count}" for reason, count in report.left_out.items())
+            raise UsageProblem(f"{price_list}: no row of {report.rows} can be taken ({reasons or 'it is empty'})")
+        kept = [offer for offer in _offers_in(into) if offer.provider != provider]
+        write_catalogue(into, [*kept, *offers], datetime.now(UTC))
+    except InvalidInput as error:
+        raise UsageProblem(str(error)) from error
+    except OSError as error:
+        raise Failed(f"{into}: cannot be written: {error.strerror or error}") from error
+    by_provider = dict(sorted(Counter(offer.provider for offer in [*kept, *offers]).items()))
+    if as_json:
+        print_json(_as_json(report, provider, into, by_provider))
+    else:
+        _print_report(report, provider, into, by_provider)
+
+
+@catalog.command()
+@click.argument("file", metavar="FILE.db", type=click.Path(path_type=Path))
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+def show(file: Path, *, as_json: bool) -> None:
+    """Show what a catalogue file holds: offers of each cloud and the age of their prices."""
+    try:
+        info = describe_catalogue(file)
+    except InvalidInput as error:
+        raise UsageProblem(str(error)) from error
+    if as_json:
+        print_json(_info_as_json(info))
+        return
+    click.echo(f"catalogue of version {info.version}, built {moment(info.built_at.isoformat())}\n")
+    rows = [
+        (name, str(source.offers), moment(source.oldest), moment(source.newest))
+        for name, source in info.sources.items()
+    ]
+    print_table(("PROVIDER", "OFFERS", "OLDEST PRICE", "NEWEST PRICE"), rows)
+
+
+def _read(path: Path, read_at: datetime | None) -> tuple[bytes, datetime]:
+    try:
+        data, changed = path.read_bytes(), path.stat().st_mtime
+    except OSError as error:
+        raise UsageProblem(f"{path}: cannot be read: {error.strerror or error}") from error
+    return data, read_at.replace(tzinfo=UTC) if read_at else datetime.fromtimestamp(int(changed), UTC)
+
+
+def _offers_in(path: Path) -> list[Offer]:
+    return read_catalogue(path) if path.exists() else []
+
+
+def _tell(path: Path) -> Callable[[int], None]:
+    """Says how far it is: nothing in the first two seconds, then a line now and then."""
+    next_at = time.monotonic() + QUIET_SECONDS
+
+    def rows_done(count: int) -> None:
+        nonlocal next_at
+        if time.monotonic() >= next_at:
+            next_at = time.monotonic() + SECONDS_BETWEEN_LINES
+            say(f"importing {path}: {count} rows")
+
+    return rows_done
+
+
+def _as_json(report: ImportReport, provider: str, into: Path, by_provider: dict[str, int]) -> dict[str, object]:
+    return {
+        "version": 1,
+        "provider": provider,
+        "into": str(into),
+        "rows": report.rows,
+        "taken": report.taken,
+        "offers": report.offers,
+        "left_out": dict(report.left_out),
+        "catalogue": by_provider,
+    }
+
+
+def _print_report(report: ImportReport, provider: str, into: Path, by_provider: dict[str, int]) -> None:
+    click.echo(f"{report.rows} rows: {report.taken} taken, {report.rows - report.taken} left out")
+    for reason, count in report.left_out.items():
+        click.echo(f"  {count:>6}  {reason}")
+    if report.offers != report.taken:
+        click.echo(f"{report.offers} offers of {provider}: a row for several regions makes several")
+    holds = ", ".join(f"{count} of {name}" for name, count in by_provider.items())
+    click.echo(f"{into} now holds {holds}")
+
+
+def _info_as_json(info: CatalogueInfo) -> dict[str, object]:
+    return {
+        "version": info.version,
+        "built_at": info.built_at.isoformat(),
+        "sources": {
+            name: {
+                "offers": source.offers,
+                "oldest": source.oldest.isoformat() if source.oldest else None,
+                "newest": source.newest.isoformat() if source.newest else None,
+            }
+            for name, source in info.sources.items()
+        },
+    }

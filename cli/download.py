@@ -1,0 +1,49 @@
+"""`spotferry download`: a job's outputs, checked byte by byte."""
+
+import tempfile
+from pathlib import Path
+
+import click
+
+from cli.api import broker
+from cli.errors import Failed
+from cli.job_paths import job_path
+from cli.output import Json, counted, print_json, say, size
+from cli.settings import settings
+from cli.transfer import fetch
+from cli.unpacking import unpack
+
+
+@click.command()
+@click.argument("job_id", metavar="JOB")
+@click.option(
+    "--into",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Folder for the outputs, made if need be [default: a new one named after the job].",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the list of files as one JSON document.")
+def download(job_id: str, into: Path | None, *, as_json: bool) -> None:
+    """Fetch a job's outputs, and check each file against the digest that was taken on the machine.
+
+    Files of the same name in the folder are replaced; nothing is written before everything was checked.
+    """
+    answer = broker().request("GET", job_path(job_id, "outputs"))
+    folder = into if into is not None else Path(f"outputs-{job_id}")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        _bring(answer, folder)
+    except OSError as error:
+        raise Failed(f"the outputs cannot be written to {folder}: {error.strerror or error}") from error
+    files = answer.get("files") or []
+    if as_json:
+        print_json({"folder": str(folder), "files": files})
+        return
+    for file in files:
+        click.echo(str(folder / str(file["path"])))
+    say(f"{counted(len(files), 'file')}, {size(sum(int(file['size_bytes']) for file in files))}, digests match")
+
+
+def _bring(answer: Json, folder: Path) -> None:
+    with tempfile.TemporaryFile(prefix="spotferry-") as archive:
+        fetch(str(answer["url"]), archive, int(answer["size_bytes"]), str(answer["sha256"]), settings())
+        unpack(archive, folder, answer.get("files") or [])

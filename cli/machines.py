@@ -1,0 +1,72 @@
+"""`spotferry instances`, `destroy` and `checkpoints`."""
+
+import sys
+
+import click
+
+from cli.api import broker
+from cli.errors import UsageProblem
+from cli.job_paths import instance_path, job_path
+from cli.job_view import print_checkpoints
+from cli.output import duration, money, place, print_json, print_table, text
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+def instances(*, as_json: bool) -> None:
+    """List the machines that are there now."""
+    answer = broker().request("GET", "/instances")
+    if as_json:
+        print_json(answer)
+        return
+    found = answer["instances"]
+    if not found:
+        click.echo("no machines")
+        return
+    heads = ("INSTANCE", "JOB", "CLOUD'S ID", "MACHINE", "STATE", "PRICE/H", "TIME", "COST")
+    rows = [
+        (
+            str(machine["instance_id"]),
+            text(machine.get("job_id")),
+            text(machine.get("allocated_id")),
+            place(machine),
+            text(machine.get("state") or machine.get("phase")),
+            money(machine.get("price_usd_hour")),
+            duration(machine.get("seconds")),
+            money(machine.get("cost_usd")),
+        )
+        for machine in found
+    ]
+    print_table(heads, rows)
+
+
+@click.command()
+@click.argument("instance_id", metavar="INSTANCE")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+def destroy(instance_id: str, *, yes: bool, as_json: bool) -> None:
+    """End one machine; a job that runs on it goes on elsewhere from its last checkpoint."""
+    path = instance_path(instance_id, "destroy")
+    if not yes:
+        if not sys.stdin.isatty():
+            raise UsageProblem("--yes: is needed where nobody can be asked")
+        if not click.confirm(f"End machine {instance_id}?", err=True):
+            return
+    answer = broker().request("POST", path, repeatable=True)
+    if as_json:
+        print_json(answer)
+        return
+    machine = answer["instance"]
+    click.echo(f"{machine['instance_id']} is on its way out ({text(machine.get('state'))})")
+
+
+@click.command()
+@click.argument("job_id", metavar="JOB")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+def checkpoints(job_id: str, *, as_json: bool) -> None:
+    """List a job's checkpoints."""
+    answer = broker().request("GET", job_path(job_id, "checkpoints"))
+    if as_json:
+        print_json(answer)
+    else:
+        print_checkpoints(answer["checkpoints"])

@@ -1,0 +1,154 @@
+"""`spotferry list`, `show`, `cancel` and `retry`."""
+
+import json
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import httpx
+import pytest
+
+if TYPE_CHECKING:
+    from tests.unit.cli.conftest import FakeBroker, Run
+
+Job = dict[str, object]
+ENTRIES = {
+    "entries": [
+        {
+            "revision": 1,
+            "at": "2026-01-02T03:04:05Z",
+            "event": "accepted",
+            "from_state": "",
+            "to_state": "PENDING",
+            "message": "",
+        },
+        {
+            "revision": 2,
+            "at": "2026-01-02T03:04:07Z",
+            "event": "interrupted",
+            "from_state": "RUNNING",
+            "to_state": "INTERRUPTED",
+            "message": "aws takes i-0a back in 120 seconds",
+        },
+    ]
+}
+
+
+def jobs(count: int, job: Job) -> list[Job]:
+    """Several jobs."""
+    return [{**job, "job_id": f"j-{number}"} for number in range(count)]
+
+
+def test_a_list_is_a_line_a_job(run: "Run", broker: "FakeBroker", job: Job) -> None:
+    """State, machines, interruptions and why are seen at a glance."""
+    brief = {**job, "attempts": 2, "reason": "on its way"}
+    del brief["instances"]
+    broker.on("GET /jobs", {"jobs": [brief, {**brief, "job_id": "j-2", "name": "", "reason": ""}], "cursor": None})
+    head, first, second = run("list").stdout.splitlines()
+    assert head.split()[:3] == ["JOB", "NAME", "STATE"]
+    assert " ".join(first.split()) == "j-1 nightly RUNNING 2026-01-02 03:04:05 2 1 on its way"
+    assert " ".join(second.split()) == "j-2 - RUNNING 2026-01-02 03:04:05 2 1 -"
+    assert dict(broker.asked[0].url.params) == {"limit": "20"}
+
+
+def test_no_jobs_is_said(run: "Run", broker: "FakeBroker") -> None:
+    """An empty list is no empty screen."""
+    broker.on("GET /jobs", {"jobs": [], "cursor": None})
+    assert run("list").stdout == "no jobs\n"
+
+
+def test_all_pages_are_read(run: "Run", broker: "FakeBroker", job: Job) -> None:
+    """`--all` follows the cursor to the end."""
+    broker.on("GET /jobs", {"jobs": jobs(100, job), "cursor": "next"}, {"jobs": jobs(1, job), "cursor": None})
+    assert len(json.loads(run("list", "--all", "--json").stdout)["jobs"]) == 101
+    assert dict(broker.asked[1].url.params) == {"limit": "100", "cursor": "next"}
+
+
+def test_a_state_is_looked_for_beyond_the_first_page(run: "Run", broker: "FakeBroker", job: Job) -> None:
+    """`--state` lists only jobs in that state, however many others are newer."""
+    done = {**job, "job_id": "j-done", "state": "DONE"}
+    broker.on("GET /jobs", {"jobs": jobs(100, job), "cursor": "next"}, {"jobs": [done], "cursor": None})
+    document = json.loads(run("list", "--state", "done", "--json").stdout)
+    assert document == {"jobs": [done]}
+
+
+@pytest.mark.parametrize(("limit", "pages"), [("20", 1), ("100", 1), ("120", 2)])
+def test_no_page_is_read_beyond_the_limit(run: "Run", broker: "FakeBroker", job: Job, limit: str, pages: int) -> None:
+    """As many jobs as were asked for, with no more requests than they take."""
+    broker.on("GET /jobs", {"jobs": jobs(100, job), "cursor": "more"})
+    assert len(json.loads(run("list", "--limit", limit, "--json").stdout)["jobs"]) == int(limit)
+    assert len(broker.asked) == pages
+
+
+def test_show_tells_the_whole_story(run: "Run", broker: "FakeBroker", job: Job) -> None:
+    """State, attempts with their costs, and the history in words."""
+    broker.on("GET /jobs/j-1", {**job, "reason": "on its second machine", "exit_code": 0})
+    broker.on("GET /jobs/j-1/timeline", ENTRIES)
+    text = run("show", "j-1").stdout
+    assert "why:           on its second machine" in text
+    assert "exit status:   0" in text
+    assert "cost:          $0.0018 (on demand $0.0060: 70% saved)" in text
+    attempts = [line.split() for line in text.splitlines() if line.startswith(("1 ", "2 "))]
+    assert " ".join(attempts[0]) == "1 i-1 aws us-east-1a m5.large spot terminated $0.0350 1m30s $0.0009 taken back"
+    assert attempts[1][:2] == ["2", "i-2"]
+    assert "RUNNING -> INTERRUPTED      aws takes i-0a back in 120 seconds" in text
+    assert "2026-01-02 03:04:05  PENDING" in text
+
+
+def test_show_bears_a_job_that_has_nothing_yet(run: "Run", broker: "FakeBroker", job: Job) -> None:
+    """A job that waits for its first machine is shown without one."""
+    broker.on("GET /jobs/j-1", {**job, "machine": None, "instances": [], "cost_usd": None, "state": "PENDING"})
+    broker.on("GET /jobs/j-1/timeline", {"entries": []})
+    result = run("show", "j-1")
+    assert result.exit_code == 0
+    assert "attempts" not in result.stdout
+
+
+def test_show_as_json_is_job_and_timeline(run: "Run", broker: "FakeBroker", job: Job) -> None:
+    """One document holds both answers."""
+    broker.on("GET /jobs/j-1", job)
+    broker.on("GET /jobs/j-1/timeline", ENTRIES)
+    assert json.loads(run("show", "j-1", "--json").stdout) == {**job, "timeline": ENTRIES["entries"]}
+
+
+def test_cancel_returns_at_once(run: "Run", broker: "FakeBroker", job: Job) -> None:
+    """Without --wait the order is enough."""
+    broker.on("POST /jobs/j-1/cancel", {"job": {**job, "state": "CANCELLING", "reason": "asked to"}})
+    result = run("cancel", "j-1")
+    assert (result.exit_code, result.stdout, result.stderr) == (0, "j-1\n", "CANCELLING: asked to\n")
+
+
+def test_cancel_can_wait(run: "Run", broker: "FakeBroker", job: Job) -> None:
+    """--wait returns when the job is final, and an order that got lost is repeated."""
+    broker.on("POST /jobs/j-1/cancel", httpx.ReadTimeout("slow"), {"job": {**job, "state": "CANCELLING"}})
+    broker.on("GET /jobs/j-1", {**job, "state": "CANCELLING"}, {**job, "state": "CANCELLED"})
+    result = run("cancel", "j-1", "--wait", "--json")
+    assert json.loads(result.stdout)["job"]["state"] == "CANCELLED"
+    assert broker.calls() == ["POST /jobs/j-1/cancel"] * 2 + ["GET /jobs/j-1"] * 2
+
+
+def test_retry_names_the_job_that_runs(run: "Run", broker: "FakeBroker", job: Job) -> None:
+    """A retry of a final job is a new job; its id is all of stdout."""
+    broker.on("POST /jobs/j-1/retry", {"job": {**job, "job_id": "j-9", "state": "PENDING"}})
+    assert run("retry", "j-1").stdout == "j-9\n"
+
+
+@pytest.mark.parametrize("command", [["show"], ["cancel"], ["retry"], ["checkpoints"], ["logs"], ["download"]])
+def test_an_unknown_job_is_status_2(
+    run: "Run", broker: "FakeBroker", make_problem: Callable[..., httpx.Response], command: list[str]
+) -> None:
+    """Every command that names a job refuses one that is not there, in the broker's words."""
+    answer = make_problem(404, "there is no job a/../b")
+    for call in ("GET {}", "POST {}/cancel", "POST {}/retry", "GET {}/checkpoints", "GET {}/logs", "GET {}/outputs"):
+        broker.on(call.format("/jobs/a%2F..%2Fb"), answer)
+    result = run(*command, "a/../b")
+    assert (result.exit_code, result.stdout, result.stderr) == (2, "", "Error: there is no job a/../b\n")
+
+
+def test_a_job_that_cannot_be_retried_is_status_2(
+    run: "Run", broker: "FakeBroker", make_problem: Callable[..., httpx.Response]
+) -> None:
+    """A conflict with the job's state is told, not repeated."""
+    broker.on("POST /jobs/j-1/retry", make_problem(409, "a job that is RUNNING cannot take retry"))
+    result = run("retry", "j-1")
+    assert result.exit_code == 2
+    assert len(broker.asked) == 1
