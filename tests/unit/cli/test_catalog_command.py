@@ -68,6 +68,17 @@ def test_import_replaces_one_cloud_and_keeps_the_others(price_list: Path, tmp_pa
     assert [offer.instance_type for offer in read_catalogue(into)] == ["c5.large", "n1-standard-2"]
 
 
+def test_row_for_several_regions_is_said_to_make_several_offers(tmp_path: Path) -> None:
+    """One row in, three offers out: the figures are told apart."""
+    path = tmp_path / "paperspace.csv"
+    path.write_text('Name,vRAM,vCPUs,RAM (GB),Price,Regions\nC1,,1,0.5,$0.0045/hr,"AMS1, NY2, CA1"\n')
+    result = run("import", path, "--provider", "paperspace", "--into", tmp_path / "o.db")
+    assert result.stdout.splitlines()[:2] == [
+        "1 rows: 1 taken, 0 left out",
+        "3 offers of paperspace: a row for several regions makes several",
+    ]
+
+
 def test_prices_are_dated_as_said_or_by_the_file(price_list: Path, tmp_path: Path) -> None:
     """The age of prices is the file's, unless the person knows better."""
     into = tmp_path / "o.db"

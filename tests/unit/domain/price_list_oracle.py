@@ -9,9 +9,11 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 from spotferry.catalog.disk_prices import disk_usd_gib_month
+from spotferry.domain.placement import Limits
 from spotferry.types import UserInstanceSpecs
 
 SHARED_LISTS = Path(__file__).parents[4] / "shared" / "catalog"
@@ -48,6 +50,7 @@ class Price:
     """What a row says of one market; no amount where it has no price there."""
 
     region: str
+    zone: str
     market: str
     amount: Decimal | None
 
@@ -71,11 +74,13 @@ def read_list(path: Path) -> List:
             prices = {"spot": _price(row["SpotPrice"]), "on_demand": _price(row["Price"])}
             if any(prices.values()):
                 listed = machines.setdefault(_machine(row), [])
-                listed += [Price(row["Region"], market, amount) for market, amount in prices.items()]
+                listed += [
+                    Price(row["Region"], row["AvailabilityZone"], market, amount) for market, amount in prices.items()
+                ]
     return machines
 
 
-def judge(machines: List, specs: UserInstanceSpecs) -> Verdict:
+def judge(machines: List, specs: UserInstanceSpecs, limits: Limits) -> Verdict:
     """Look at every price of every machine."""
     counts: Counter[str] = Counter()
     totals: list[Decimal] = []
@@ -83,23 +88,33 @@ def judge(machines: List, specs: UserInstanceSpecs) -> Verdict:
     for machine, prices in machines.items():
         unfit = next((name for name, met in _of_machine(machine, specs) if not met), "")
         for price in prices:
-            failed = _fails_at(price, wanted, specs) or unfit
+            failed = _fails_at(price, wanted, specs, limits) or unfit
             if not failed:
                 total = _total(machine, price, specs)
-                failed = "max_price_usd_hour" if cap and total > cap else "fit"
-                totals += [total] if failed == "fit" else []
-            counts[failed] += 1
+                failed = "max_price_usd_hour" if cap and total > cap else _set_aside(machine, price, limits)
+                totals += [] if failed else [total]
+            counts[failed or "fit"] += 1
     return Verdict(min(totals, default=None), counts)
 
 
-def _fails_at(price: Price, wanted: str, specs: UserInstanceSpecs) -> str:
+def _fails_at(price: Price, wanted: str, specs: UserInstanceSpecs, limits: Limits) -> str:
     if price.amount is None:
         return "no_price"
     if price.market != wanted:
         return "market"
     if specs.providers and "aws" not in specs.providers:
         return "providers"
-    return "regions" if specs.regions and price.region not in specs.regions else ""
+    if specs.regions and price.region not in specs.regions:
+        return "regions"
+    opened = limits.open_regions is None or ("aws", price.region) in limits.open_regions
+    return "" if opened else "region_not_set_up"
+
+
+def _set_aside(machine: Machine, price: Price, limits: Limits) -> str:
+    pool = f"{price.region}/{price.zone}/{machine.kind}"
+    if any(fnmatchcase(pool, pattern) for pattern in limits.bans.get(("aws", price.market), ())):
+        return "banned"
+    return "avoided" if any(fnmatchcase(pool, pattern) for pattern in limits.avoid) else ""
 
 
 def _of_machine(machine: Machine, specs: UserInstanceSpecs) -> list[tuple[str, bool]]:

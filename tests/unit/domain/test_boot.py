@@ -3,6 +3,7 @@
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 import pytest
 
@@ -18,7 +19,7 @@ GIVEN: Mapping[str, str] = {
 }
 
 
-def made(epoch: int = 1, **changes: str) -> str:
+def made(changes: Mapping[str, str] = MappingProxyType({}), epoch: int = 1) -> str:
     """User data with some values changed."""
     given = {**GIVEN, **changes}
     return user_data(
@@ -56,7 +57,7 @@ def test_user_data_is_deterministic_small_and_bash(tmp_path: Path) -> None:
     """The same values give the same bytes, within what every cloud takes, and bash can read them."""
     script = tmp_path / "user-data"
     script.write_text(made())
-    assert made() == made(broker_url=GIVEN["broker_url"] + "/")
+    assert made() == made({"broker_url": GIVEN["broker_url"] + "/"})
     assert len(made().encode()) < USER_DATA_LIMIT_BYTES / 2
     assert made().startswith("#!/bin/bash\n")
     subprocess.run(["/bin/bash", "-n", str(script)], check=True)
@@ -86,7 +87,7 @@ def test_token_is_only_in_the_settings() -> None:
 def test_values_of_another_form_are_refused(name: str, value: str) -> None:
     """Nothing that a shell could take for a command gets into the script; the message names the value's name."""
     with pytest.raises(Misconfigured, match=name) as refused:
-        made(**{name: value})
+        made({name: value})
     assert name != "token" or value not in str(refused.value)
 
 
@@ -99,4 +100,4 @@ def test_epochs_begin_at_one() -> None:
 def test_address_that_is_too_long_is_refused() -> None:
     """User data over the limit is never handed to a cloud."""
     with pytest.raises(Misconfigured, match="too long"):
-        made(broker_url="https://broker.example/" + "a" * USER_DATA_LIMIT_BYTES)
+        made({"broker_url": "https://broker.example/" + "a" * USER_DATA_LIMIT_BYTES})

@@ -33,7 +33,7 @@ def test_offer_without_a_true_price_never_wins(price: str | None) -> None:
 @pytest.mark.parametrize("broken", [{"instance_type": ""}, {"vcpus": 0}, {"memory_gib": 0}])
 def test_what_is_no_machine_never_wins(broken: dict[str, object]) -> None:
     """An accelerator sold alone, or a row without processors or memory, is no machine."""
-    proof = a_plan([an_offer(spot="0.001", **broken), an_offer("m5.large")])
+    proof = a_plan([an_offer(spot="0.001").model_copy(update=broken), an_offer("m5.large")])
     assert proof.chosen is not None
     assert proof.chosen.offer.instance_type == "m5.large"
     assert proof.excluded["not_a_machine"] == 2
@@ -94,7 +94,7 @@ def test_each_condition_is_met(specs: dict[str, object], winner: str | None) -> 
         a_gpu_offer("g4dn.xlarge", "0.2"),
         a_gpu_offer("p3dn.24xlarge", "9", gpu_name="V100-32GB", gpu_count=8, vram_mib=262_144),
     ]
-    assert chosen_type(offers, **specs) == winner
+    assert chosen_type(offers, None, **specs) == winner
 
 
 def test_job_without_a_gpu_gets_one_only_where_it_is_cheapest() -> None:
@@ -174,10 +174,11 @@ def test_regions_that_are_not_set_up_are_left_out_and_counted() -> None:
         ("us-east-1/*/m5", 4),
         ("*/*/c5.large", 3),
         ("mars/*/*", 4),
+        ("us-east-1", 4),
     ],
 )
 def test_banned_pools_are_left_alone(pattern: str, left: int) -> None:
-    """A ban covers a pool, a zone, a region, a family or a cloud; and the same patterns work for pools to avoid."""
+    """A ban covers a pool, zone, region, family or cloud; so do pools to avoid; what is no pattern covers nothing."""
     offers = [
         an_offer("m5.large", zone="us-east-1a"),
         an_offer("m5.xlarge", zone="us-east-1b"),

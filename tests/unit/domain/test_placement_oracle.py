@@ -35,6 +35,27 @@ SPECS = st.builds(
 )
 
 
+PATTERNS = st.builds(
+    "/".join,
+    st.tuples(
+        st.sampled_from(["*", "us-east-1", "eu-west-1", "us-west-2"]),
+        st.sampled_from(["*", "*", "use1-az1", "euw1-az2"]),
+        st.sampled_from(["*", "m5.*", "g4dn.*", "t3.nano", "t3.large", "m5.large"]),
+    ),
+)
+LIMITS = st.builds(
+    Limits,
+    open_regions=st.one_of(
+        st.none(), st.frozensets(st.tuples(st.sampled_from(["aws", "gcp"]), st.sampled_from(list(ZONES))))
+    ),
+    bans=st.dictionaries(
+        st.tuples(st.sampled_from(["aws", "aws", "gcp"]), st.sampled_from(["spot", "on_demand"])),
+        st.lists(PATTERNS, max_size=4),
+    ),
+    avoid=st.lists(PATTERNS, max_size=2),
+)
+
+
 @dataclass(frozen=True)
 class World:
     """One price list, indexed by the product and read by the oracle."""
@@ -58,15 +79,15 @@ def world(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 
 @settings(max_examples=100, deadline=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
-@given(specs=SPECS)
-def test_choice_is_the_cheapest_that_brute_force_finds(world: World, specs: UserInstanceSpecs) -> None:
-    """For a hundred random specifications: the same price, the same counts, and choice and proof agree."""
-    proof = plan(world.index, specs, Limits())
+@given(specs=SPECS, limits=st.one_of(st.just(Limits()), LIMITS))
+def test_choice_is_the_cheapest_that_brute_force_finds(world: World, specs: UserInstanceSpecs, limits: Limits) -> None:
+    """For a hundred random specifications and limits: the same price and counts, and choice and proof agree."""
+    proof = plan(world.index, specs, limits)
     counts = {name: count for name, count in {**proof.excluded, "fit": proof.fit}.items() if count}
     total = proof.chosen.total_usd_hour if proof.chosen else None
-    assert Verdict(total, counts) == judge(world.read_apart, specs)
+    assert Verdict(total, counts) == judge(world.read_apart, specs, limits)
     assert sum(proof.excluded.values()) + proof.fit == proof.considered
-    assert choose(world.index, specs, Limits()) == proof.chosen
+    assert choose(world.index, specs, limits) == proof.chosen
     totals = [candidate.total_usd_hour for candidate in ([proof.chosen] if proof.chosen else []) + [*proof.next]]
     assert totals == sorted(totals)
     assert len(totals) == min(proof.fit, 11)

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -87,10 +88,11 @@ def test_a_leash_that_was_killed_does_not_hide_the_service(service: Service, tmp
 def test_a_recycled_number_is_spared(service: Service) -> None:
     """A record whose number belongs to another process by now ends nothing."""
     with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"], start_new_session=True) as stranger:
-        theirs = {"number": stranger.pid, "started": start_of(stranger.pid) - 1000}
-        service.record.write_text(json.dumps({"leash": theirs, "service": theirs}), encoding="utf-8")
+        theirs = Pid(stranger.pid, start_of(stranger.pid) - 1000)
+        record = {"leash": asdict(theirs), "service": asdict(theirs)}
+        service.record.write_text(json.dumps(record), encoding="utf-8")
         alive_for_us = service.is_alive()
-        end_session(Pid(**theirs))
+        end_session(theirs)
         spared = stranger.poll() is None
         stranger.kill()
     service.record.unlink()

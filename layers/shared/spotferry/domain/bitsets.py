@@ -21,13 +21,11 @@ def sets_by_key(keys: Iterable[K]) -> dict[K, int]:
     found: dict[K, list[int]] = {}
     for position, key in enumerate(keys):
         found.setdefault(key, []).append(position)
-    return {key: from_members(positions) for key, positions in found.items()}
+    return {key: _from_members(positions) for key, positions in found.items()}
 
 
-def from_members(numbers: Sequence[int]) -> int:
-    """The set of these numbers."""
-    if not numbers:
-        return 0
+def _from_members(numbers: Sequence[int]) -> int:
+    """The set of these numbers, of which there is at least one."""
     digits = bytearray(b"0" * (max(numbers) + 1))
     for number in numbers:
         digits[-1 - number] = 0x31

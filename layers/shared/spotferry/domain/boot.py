@@ -49,8 +49,9 @@ _SCRIPT = """\
 # Starts the Spotferry agent; whatever ends it, the machine ends with it.
 set -eu
 umask 022
+export PATH="${{PATH:-/usr/local/bin:/usr/bin:/bin}}:/usr/local/sbin:/usr/sbin:/sbin"
 finish() {{
-  shutdown -h now || sudo -n shutdown -h now || systemctl poweroff || poweroff || true
+  shutdown -h now || sudo -n shutdown -h now || if [ "$(id -u)" = 0 ]; then systemctl poweroff || poweroff; fi || true
 }}
 trap finish EXIT
 if ! command -v python3 >/dev/null 2>&1; then

@@ -14,6 +14,7 @@ from spotferry.types.instance import Market
 from spotferry.types.job_file import UserInstanceSpecs
 
 _MIB_PER_GIB = 1024
+_PARTS_OF_A_POOL = 3
 
 Zones = Mapping[str, int]
 """A set of zones for each cloud."""
@@ -167,12 +168,18 @@ def _banned(index: OfferIndex, limits: Limits) -> Pools:
     return _pools(index, {block: limits.bans[block] for block in index.by_block if limits.bans.get(block)})
 
 
+def _parts(pattern: str) -> tuple[str, str, str]:
+    """Region, zone and type; what has no three parts covers nothing, so that one bad record stops no placement."""
+    parts = pattern.split("/")
+    return (parts[0], parts[1], parts[2]) if len(parts) == _PARTS_OF_A_POOL else ("", "", "")
+
+
 def _pools(index: OfferIndex, patterns: Mapping[tuple[str, Market], Sequence[str]]) -> Pools:
     blocks: dict[tuple[str, Market], int] = {}
     rows: dict[int, int] = {}
     for block, wanted in patterns.items():
         for pattern in wanted:
-            region, zone, kind = pattern.split("/")
+            region, zone, kind = _parts(pattern)
             zones = index.zones_like(block[0], region, zone)
             if kind == "*":
                 blocks[block] = blocks.get(block, 0) | zones

@@ -8,7 +8,7 @@ from spotferry.domain.placement import OfferIndex
 from spotferry.domain.view import Effect
 from spotferry.types.base import Value
 from spotferry.types.events import ProviderEvent
-from spotferry.types.instance import Attempt, Candidate, LaunchRequest
+from spotferry.types.instance import Attempt, Candidate, Instance, LaunchRequest
 from spotferry.types.provider import Provider
 
 
@@ -137,10 +137,11 @@ class CloudProvider(Provider, Protocol):
         """
         ...
 
-    def get_instance_statuses(self, instances: Sequence[Attempt]) -> Mapping[str, ProviderEvent]:
-        """What the cloud has announced for any of the machines, by their `cedana_id`; those it says nothing of are left out.
+    def get_instance_statuses(self, instances: Sequence[Instance]) -> Mapping[str, ProviderEvent]:
+        """What the cloud has announced for any of the machines, by their `cedana_id`; those it says nothing of are
+        left out.
 
-        The batched form of `get_instance_status`, for polls.
+        The batched form of `get_instance_status`, for polls: the instances are as `describe_instance` returned them.
 
         Raises:
             ProviderError: the look-up failed; it proves nothing.

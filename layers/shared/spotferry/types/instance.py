@@ -24,13 +24,13 @@ INSTANCE_STATES: Mapping[str, int] = {
 Market = Literal["spot", "on_demand"]
 
 
-class MemoryInfo(Value):
+class MemoryInfo(Record):
     """How much memory one GPU has."""
 
     size_in_mib: int = Field(default=0, alias="SizeInMiB")
 
 
-class GPU(Value):
+class GPU(Record):
     """One kind of GPU in a machine."""
 
     name: str = Field(default="", alias="Name")
@@ -39,7 +39,7 @@ class GPU(Value):
     memory_info: MemoryInfo = Field(default=MemoryInfo(), alias="MemoryInfo")
 
 
-class GpuInfo(Value):
+class GpuInfo(Record):
     """All GPUs of a machine."""
 
     gpus: tuple[GPU, ...] = Field(default=(), alias="Gpus")

@@ -1,0 +1,48 @@
+"""API: a job file becomes a job; a plan without a job; upload addresses."""
+
+from http import HTTPStatus
+from typing import Any
+
+from aws_lambda_powertools.event_handler import Response
+from aws_lambda_powertools.utilities.typing import LambdaContext
+
+from spotferry.runtime.http import body_text, caller, json_body, resolver
+from spotferry.runtime.observability import count, logger, metrics
+from spotferry.runtime.submissions import read_submission
+from spotferry.runtime.wiring import wiring
+from spotferry.types.job import Upload
+
+app = resolver()
+Json = dict[str, Any]  # Any: JSON of the API
+
+
+@app.post("/uploads")
+def request_upload() -> Json:
+    """Where a packed work directory goes."""
+    return wiring().request_upload(Upload.model_validate(json_body(app)))
+
+
+@app.post("/plan")
+def plan_job() -> Json:
+    """What a job file would get now."""
+    plan = wiring().plan_job(read_submission(body_text(app), caller(app)).spec)
+    return plan.to_json()
+
+
+@app.post("/jobs")
+def submit_job() -> Response[Json]:
+    """Make a job; the same Idempotency-Key and body is the same job."""
+    key = app.current_event.headers.get("idempotency-key", "")
+    submitted = wiring().submit_job(read_submission(body_text(app), caller(app), key))
+    if submitted.is_new:
+        count("JobsAccepted")
+    status = HTTPStatus.CREATED if submitted.is_new else HTTPStatus.OK
+    answer = {"job": wiring().read_jobs.full(submitted.job), "plan": submitted.plan.to_json()}
+    return Response(status.value, "application/json", answer)
+
+
+@logger.inject_lambda_context(clear_state=True)
+@metrics.log_metrics
+def handler(event: Json, context: LambdaContext) -> Json:
+    """Entry point."""
+    return app.resolve(event, context)

@@ -1,0 +1,91 @@
+"""What can go wrong for the agent, named for what it does next."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Dict, Union
+
+Data = Dict[str, Union[str, int, float, bool, None]]
+"""The data of a report."""
+
+
+class AgentError(Exception):
+    """The root of the agent's errors."""
+
+
+class BrokerGone(AgentError):
+    """The broker wants nothing more of this attempt (401, 410): stop the task and shut down."""
+
+
+class BrokerRefused(AgentError):
+    """The call is wrong (another 4xx): repeating it will not help."""
+
+
+class BrokerUnreachable(AgentError):
+    """No answer, or one that says "later": repeat within the lease."""
+
+
+class TransferFailed(AgentError):
+    """Bytes could not be fetched or sent, after the agent's own retries."""
+
+
+class AddressExpired(AgentError):
+    """The address is no longer good (4xx): ask the broker for a new one."""
+
+
+class ArchiveInvalid(AgentError):
+    """An archive is damaged, or holds what must not be unpacked."""
+
+
+class StepFailed(AgentError):
+    """A step of the job failed and the machine waits for a retry.
+
+    Attributes:
+        event: the report's event.
+        data: the report's data.
+    """
+
+    def __init__(self, event: str, data: Data) -> None:
+        super().__init__(f"{event}: {data}")
+        self.event = event
+        self.data = data
+
+
+@dataclass(frozen=True)
+class Order:
+    """An order that ends the attempt.
+
+    Attributes:
+        kind: `release`, `stop` or `shut_down`.
+        reason: why, as it goes into the last checkpoint and the report.
+        urgent: the cloud takes the machine back: the task has seconds, not its whole grace.
+    """
+
+    kind: str
+    reason: str
+    urgent: bool = False
+
+    @property
+    def rank(self) -> int:
+        """A higher one overtakes what is done for a lower one."""
+        return RANKS[self.kind]
+
+
+RANKS = {"release": 1, "stop": 2, "shut_down": 3}
+
+
+class Ended(AgentError):
+    """What is being done is overtaken by an order.
+
+    Attributes:
+        order: the order.
+    """
+
+    def __init__(self, order: Order) -> None:
+        super().__init__(f"{order.kind}: {order.reason}")
+        self.order = order
+
+
+def reason_of(error: BaseException) -> str:
+    """The words of an error for people; never empty."""
+    return str(error) or type(error).__name__

@@ -1,0 +1,107 @@
+"""The plan that hello brings, read into values; what a `go` changes of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Dict, Mapping, Optional, Tuple
+
+from spotferry.agent.broker import Json
+
+
+@dataclass(frozen=True)
+class Part:
+    """An object to fetch.
+
+    Attributes:
+        name: of the part within its archive.
+        url: address, good for a while.
+        sha256, size_bytes: what must come.
+    """
+
+    name: str
+    url: str
+    sha256: str
+    size_bytes: int
+
+
+@dataclass(frozen=True)
+class Saved:
+    """A checkpoint that may be restored."""
+
+    number: int
+    engine: str
+    parts: Tuple[Part, ...]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What this attempt is to do; fields as in the protocol."""
+
+    job_id: str
+    epoch: int
+    mode: str
+    work_dir: Optional[Part]
+    setup: Tuple[str, ...]
+    task: Tuple[str, ...]
+    restored_task: Tuple[str, ...]
+    variables: Mapping[str, Any]
+    outputs: Tuple[str, ...]
+    checkpoints: Tuple[Saved, ...]
+    exit_code: int
+    grace_seconds: float
+
+    @property
+    def work_dir_name(self) -> str:
+        """Of the uploaded directory, or of the empty one that a job without an upload gets."""
+        return self.work_dir.name if self.work_dir else "work"
+
+    def changed_by(self, word: Json) -> Plan:
+        """The plan after a `go` that may bring newer checkpoints, another mode and an exit code."""
+        brought = {**word, **word["directive"]}
+        changes: Dict[str, Any] = {}
+        if brought.get("checkpoints") is not None:
+            changes["checkpoints"] = tuple(_saved(given) for given in brought["checkpoints"])
+        if brought.get("mode"):
+            changes["mode"] = str(brought["mode"])
+        if brought.get("exit_code") is not None:
+            changes["exit_code"] = int(brought["exit_code"])
+        return replace(self, **changes)
+
+
+def parse(hello: Json) -> Plan:
+    """The plan in hello's answer.
+
+    Raises:
+        ValueError: it is not as the protocol says.
+    """
+    try:
+        plan = hello["plan"]
+        work_dir = plan.get("work_dir")
+        return Plan(
+            job_id=str(hello.get("job_id", "")),
+            epoch=int(hello["epoch"]),
+            mode=str(plan["mode"]),
+            work_dir=_part(work_dir) if work_dir else None,
+            setup=_lines(plan, "setup"),
+            task=_lines(plan, "task"),
+            restored_task=_lines(plan, "restored_task"),
+            variables={**(plan.get("env") or {}), **(plan.get("secrets") or {})},
+            outputs=_lines(plan, "outputs"),
+            checkpoints=tuple(_saved(given) for given in plan.get("checkpoints") or ()),
+            exit_code=int(plan.get("exit_code") or 0),
+            grace_seconds=float(hello.get("grace_seconds", 30)),
+        )
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"the plan lacks {error}") from None
+
+
+def _lines(plan: Json, key: str) -> Tuple[str, ...]:
+    return tuple(str(line) for line in plan.get(key) or ())
+
+
+def _part(given: Json) -> Part:
+    return Part(str(given["name"]), str(given["url"]), str(given["sha256"]), int(given["size_bytes"]))
+
+
+def _saved(given: Json) -> Saved:
+    return Saved(int(given["number"]), str(given["engine"]), tuple(_part(part) for part in given["parts"]))

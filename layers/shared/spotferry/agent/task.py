@@ -1,0 +1,185 @@
+"""Runs the job's scripts: a session of its own, both streams in the log, ended with all that it started."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Callable, Dict, List, Optional, Sequence
+
+from spotferry.agent.clock import Clock
+from spotferry.agent.processes import Brood, send
+from spotferry.agent.scripts import Outcome, Trace, compose
+from spotferry.agent.world import World
+
+KILL_SECONDS = 5.0
+"""How long processes may take to vanish after SIGKILL before they are given up as stuck in the kernel."""
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How a script ended.
+
+    Attributes:
+        exit_code: 128 + n where signal n ended it.
+        outcome: of its trace.
+    """
+
+    exit_code: int
+    outcome: Outcome
+
+
+class Script:
+    """A script that runs; made by `Runner.start`.
+
+    Attributes:
+        pid: of its session's leader.
+    """
+
+    def __init__(self, process: subprocess.Popen[bytes], trace: Trace, ended: Callable[[], None]) -> None:
+        self.pid = process.pid
+        self._process = process
+        self._trace = trace
+        self._ended = ended
+        self._ending: Optional[Ending] = None
+        self._over = threading.Event()
+        threading.Thread(target=self._wait, name="script", daemon=True).start()
+
+    def ending(self) -> Optional[Ending]:
+        """How it ended; None while it runs."""
+        return self._ending
+
+    def over(self, seconds: float) -> bool:
+        """Wait at most so long for its end."""
+        return self._over.wait(seconds)
+
+    def _wait(self) -> None:
+        code = self._process.wait()
+        self._ending = Ending(128 - code if code < 0 else code, self._trace.outcome())
+        self._over.set()
+        self._ended()
+
+
+class Runner:
+    """Starts, stops and ends scripts in the task's world.
+
+    Args:
+        world: whose user and home.
+        scripts: directory for the script files; readable by that user.
+        log: file that both streams are appended to.
+        brood: the processes that come of it.
+        clock: to wait on.
+    """
+
+    def __init__(self, world: World, scripts: Path, log: Path, brood: Brood, clock: Clock) -> None:
+        self._world = world
+        self._scripts = scripts
+        self._log = log
+        self._brood = brood
+        self._clock = clock
+        self._leader: Optional[int] = None
+        self._ending_it = threading.Lock()
+
+    def start(
+        self, name: str, lines: Sequence[str], work_dir: Path, environment: Dict[str, str], ended: Callable[[], None]
+    ) -> Script:
+        """Run the lines in the work directory; `ended` is called from another thread when their shell has ended.
+
+        Raises:
+            OSError, ValueError: it could not be started.
+        """
+        trace = Trace()
+        try:
+            process = self._popen(name, compose(lines, trace.fd), work_dir, environment, trace.fd)
+        except BaseException:
+            os.close(trace.fd)
+            raise
+        self._leader = process.pid
+        self._brood.leaders.add(process.pid)
+        return Script(process, trace, ended)
+
+    def _popen(
+        self, name: str, script: str, work_dir: Path, environment: Dict[str, str], trace_fd: int
+    ) -> subprocess.Popen[bytes]:
+        path = self._scripts / f"{name}.sh"
+        path.write_text(script, encoding="utf-8")
+        with self._log.open("ab") as log:
+            return subprocess.Popen(  # noqa: S603  (running the user's lines is the purpose)
+                ["/bin/bash", str(path)],
+                cwd=work_dir,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+                pass_fds=(trace_fd,),
+                **self._world.identity(),
+            )
+
+    def freeze(self) -> List[int]:
+        """Stop every process of the job; the ids for `thaw`."""
+        return self._brood.stop()
+
+    def thaw(self, pids: Sequence[int]) -> None:
+        """Let stopped processes go on."""
+        for pid in pids:
+            send(pid, signal.SIGCONT)
+
+    def end(self, grace_seconds: float, check: Callable[[], None] = lambda: None) -> None:
+        """SIGTERM to every process of the job, SIGKILL to what is left after the grace; returns when none is.
+
+        Args:
+            grace_seconds: 0 kills at once.
+            check: called several times a second during the grace; when it raises, the rest is killed before it goes on.
+        """
+        with self._ending_it:
+            try:
+                if grace_seconds > 0:
+                    self._signal(signal.SIGTERM)
+                    self._brood.signal(signal.SIGCONT)
+                    self._gone(grace_seconds, check)
+            finally:
+                self._kill()
+
+    def kill(self) -> None:
+        """SIGKILL to every process of the job; also while another thread is in `end`."""
+        self._kill()
+
+    def _kill(self) -> None:
+        give_up_at = self._clock.monotonic() + KILL_SECONDS
+        while self._clock.monotonic() < give_up_at:
+            self._signal(signal.SIGKILL)
+            if self._gone(0.05, lambda: None):
+                return
+
+    def _signal(self, number: int) -> None:
+        """To the leader's group in one stroke, then to whoever left it."""
+        living = self._brood.living()
+        in_group = {p.pid for p in living if self._leader is not None and _group(p.pid) == self._leader}
+        if in_group and self._leader is not None:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._leader, number)
+        for process in living:
+            if process.pid not in in_group or number == signal.SIGKILL:
+                send(process.pid, number)
+
+    def _gone(self, seconds: float, check: Callable[[], None]) -> bool:
+        """Whether none is left, waiting at most so long."""
+        until = self._clock.monotonic() + seconds
+        while self._brood.living():
+            if self._clock.monotonic() >= until:
+                return False
+            check()
+            self._clock.sleep(0.05 if seconds > 1 else 0.01)
+        return True
+
+
+def _group(pid: int) -> Optional[int]:
+    try:
+        return os.getpgid(pid)
+    except ProcessLookupError:
+        return None

@@ -1,0 +1,158 @@
+"""Looks at the cloud's metadata service for notices that the machine will be taken back."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import urllib.error
+import urllib.request
+from dataclasses import dataclass
+from typing import Callable, Dict, List, Mapping, Optional, Set
+
+from spotferry.agent.clock import Clock
+from spotferry.agent.console import say
+from spotferry.agent.errors import Data
+
+POLL_SECONDS = 2.0
+ANSWER_SECONDS = 2.0
+
+
+@dataclass(frozen=True)
+class Notice:
+    """What the cloud says about the machine.
+
+    Attributes:
+        kind: `take_back`, `rebalance` or `maintenance`.
+        code: the cloud's own word.
+        deadline: RFC 3339; None when the cloud names none.
+    """
+
+    kind: str
+    code: str
+    deadline: Optional[str]
+
+    def data(self) -> Data:
+        """As the report carries it."""
+        return {"kind": self.kind, "code": self.code, "deadline": self.deadline}
+
+
+Watcher = Callable[[], List[Notice]]
+"""What the metadata service says now; raises OSError, HTTPException or ValueError when it cannot be asked."""
+
+
+class AwsWatcher:
+    """EC2's metadata service, version 2: a session token first, renewed at half its life or when it is refused."""
+
+    TOKEN_SECONDS = 21600
+
+    def __init__(self, environ: Mapping[str, str], clock: Clock) -> None:
+        self._base = environ.get("AWS_EC2_METADATA_SERVICE_ENDPOINT", "http://169.254.169.254").rstrip("/")
+        self._clock = clock
+        self._token = ""
+        self._renew_at = float("-inf")
+        self._opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+
+    def __call__(self) -> List[Notice]:
+        """The notices that stand now."""
+        notices = []
+        if (action := self._json("spot/instance-action")) is not None:
+            notices.append(Notice("take_back", str(action.get("action", "terminate")), _text(action.get("time"))))
+        if (advice := self._json("events/recommendations/rebalance")) is not None:
+            notices.append(Notice("rebalance", "rebalance-recommendation", _text(advice.get("noticeTime"))))
+        return notices
+
+    def _json(self, path: str) -> Optional[Dict[str, object]]:
+        """The document at a path of the metadata; None when there is none (404)."""
+        try:
+            answer = json.loads(self._get(path))
+        except urllib.error.HTTPError as error:
+            error.close()
+            if error.code == http.client.NOT_FOUND:
+                return None
+            raise
+        if not isinstance(answer, dict):
+            raise ValueError(f"{path}: not a JSON object")  # noqa: TRY004  (handled as one kind of bad answer)
+        return answer
+
+    def _get(self, path: str) -> bytes:
+        if self._clock.monotonic() >= self._renew_at:
+            self._renew()
+        try:
+            return self._read(path)
+        except urllib.error.HTTPError as error:
+            if error.code != http.client.UNAUTHORIZED:
+                raise
+            error.close()
+        self._renew()
+        return self._read(path)
+
+    def _renew(self) -> None:
+        request = urllib.request.Request(  # noqa: S310  (link-local, or the vendor's own variable)
+            f"{self._base}/latest/api/token",
+            method="PUT",
+            headers={"X-aws-ec2-metadata-token-ttl-seconds": str(self.TOKEN_SECONDS)},
+        )
+        with self._opener.open(request, timeout=ANSWER_SECONDS) as answer:
+            self._token = answer.read().decode("ascii")
+        self._renew_at = self._clock.monotonic() + self.TOKEN_SECONDS / 2
+
+    def _read(self, path: str) -> bytes:
+        request = urllib.request.Request(  # noqa: S310  (as above)
+            f"{self._base}/latest/meta-data/{path}", headers={"X-aws-ec2-metadata-token": self._token}
+        )
+        with self._opener.open(request, timeout=ANSWER_SECONDS) as answer:
+            content: bytes = answer.read()
+        return content
+
+
+WATCHERS: Dict[str, Callable[[Mapping[str, str], Clock], Watcher]] = {"aws": AwsWatcher}
+"""How each cloud is watched, by the provider's name."""
+
+
+class Watch:
+    """Asks one watcher again and again, and hands each notice on once.
+
+    Args:
+        watcher: asked every POLL_SECONDS.
+        tell: gets each notice; returns at once.
+        clock: to wait on.
+    """
+
+    def __init__(self, watcher: Watcher, tell: Callable[[Notice], None], clock: Clock) -> None:
+        self._watcher = watcher
+        self._tell = tell
+        self._clock = clock
+        self._told: Set[Notice] = set()
+        self._silent = False
+
+    def run(self) -> None:
+        """Never returns."""
+        while True:
+            self.look()
+            self._clock.sleep(POLL_SECONDS)
+
+    def look(self) -> None:
+        """Ask once; a service that does not answer is no notice, and is mentioned once until it answers again."""
+        try:
+            notices = self._watcher()
+        except (OSError, http.client.HTTPException, ValueError) as error:
+            if not self._silent:
+                say(f"the metadata service does not answer: {error}")
+            self._silent = True
+            return
+        self._silent = False
+        for notice in notices:
+            if notice not in self._told:
+                self._told.add(notice)
+                self._tell(notice)
+
+
+def watcher_of(provider: str, clock: Clock) -> Optional[Watcher]:
+    """The watcher of a cloud; None for a cloud whose notices come to the broker only."""
+    make = WATCHERS.get(provider)
+    return make(os.environ, clock) if make else None
+
+
+def _text(value: object) -> Optional[str]:
+    return value if isinstance(value, str) and value else None

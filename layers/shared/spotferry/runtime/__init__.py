@@ -1,0 +1,1 @@
+"""Lambda glue: settings, wiring, and how errors become answers."""

@@ -1,0 +1,170 @@
+"""HTTP for all functions that have it: one resolver, one table from errors to answers, one way to read a body."""
+
+import base64
+import binascii
+import json
+from collections.abc import Mapping
+from functools import partial
+from http import HTTPStatus
+from typing import Any
+
+from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
+from pydantic import ValidationError
+
+from spotferry.runtime.observability import count, logger
+from spotferry.types.errors import (
+    Conflict,
+    IdempotencyConflict,
+    InvalidInput,
+    Misconfigured,
+    NotFound,
+    NotPossibleNow,
+    NotYet,
+    Problem,
+    ProviderError,
+    SpotferryError,
+    StaleAttempt,
+    TooLarge,
+    Unauthenticated,
+)
+
+BODY_LIMIT_BYTES = 128 * 1024
+"""A job file takes 64 KiB at most, and JSON may need more for the same text."""
+
+AGENT_BODY_LIMIT_BYTES = 6 * 1024 * 1024
+"""What Lambda hands over at most: an agent's call brings a piece of log, or the list of its outputs' files."""
+
+STATUS: Mapping[type[SpotferryError], HTTPStatus] = {
+    InvalidInput: HTTPStatus.UNPROCESSABLE_ENTITY,
+    TooLarge: HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+    NotFound: HTTPStatus.NOT_FOUND,
+    IdempotencyConflict: HTTPStatus.CONFLICT,
+    NotPossibleNow: HTTPStatus.CONFLICT,
+    Unauthenticated: HTTPStatus.UNAUTHORIZED,
+    StaleAttempt: HTTPStatus.GONE,
+    Conflict: HTTPStatus.SERVICE_UNAVAILABLE,
+    NotYet: HTTPStatus.SERVICE_UNAVAILABLE,
+    ProviderError: HTTPStatus.BAD_GATEWAY,
+    Misconfigured: HTTPStatus.INTERNAL_SERVER_ERROR,
+}
+"""What each class of error is over HTTP; a subclass is what its nearest ancestor here is."""
+
+
+class Malformed(InvalidInput):
+    """The body cannot even be read: 400, where 422 means read but wrong."""
+
+
+def status_of(error: SpotferryError) -> HTTPStatus:
+    """The status of an error."""
+    if isinstance(error, Malformed):
+        return HTTPStatus.BAD_REQUEST
+    return next((STATUS[kind] for kind in type(error).__mro__ if kind in STATUS), HTTPStatus.INTERNAL_SERVER_ERROR)
+
+
+def problem(error: SpotferryError) -> Response[str]:
+    """The error as a problem document (RFC 9457), with the fields that are wrong."""
+    status = status_of(error)
+    document: dict[str, Any] = {  # Any: JSON
+        "type": "about:blank",
+        "title": status.phrase,
+        "status": status.value,
+        "detail": str(error),
+        "kind": type(error).__name__,
+    }
+    if isinstance(error, InvalidInput):
+        document["errors"] = [
+            {"field": p.field, "message": p.message} | ({"line": p.line} if p.line else {}) for p in error.problems
+        ]
+    logger.info("refused", extra={"status": status.value, "detail": str(error)})
+    count(f"Answer{status.value}")
+    return Response(status.value, "application/problem+json", json.dumps(document))
+
+
+def invalid(error: ValidationError) -> InvalidInput:
+    """What pydantic found, as problems that name the field."""
+    return InvalidInput([Problem(".".join(map(str, found["loc"])), found["msg"]) for found in error.errors()])
+
+
+def resolver() -> APIGatewayHttpResolver:
+    """A resolver that answers every error of ours as a problem document."""
+    app = APIGatewayHttpResolver(serializer=partial(json.dumps, separators=(",", ":"), default=str))
+    app.exception_handler(SpotferryError)(problem)
+    app.exception_handler(ValidationError)(lambda error: problem(invalid(error)))
+    app.not_found(lambda _: problem(NotFound(f"there is no {app.current_event.http_method} {app.current_event.path}")))
+    return app
+
+
+def body_text(app: APIGatewayHttpResolver, limit_bytes: int = BODY_LIMIT_BYTES) -> str:
+    """The request's body as text.
+
+    Raises:
+        TooLarge: it is over the limit.
+        InvalidInput: it is empty or not UTF-8.
+    """
+    event = app.current_event
+    raw = event.body or ""
+    try:
+        content = base64.b64decode(raw, validate=True) if event.is_base64_encoded else raw.encode()
+        text = content.decode()
+    except (binascii.Error, UnicodeError) as error:
+        raise Malformed([Problem("", "the body is not UTF-8 text")]) from error
+    if len(content) > limit_bytes:
+        raise TooLarge(f"the body has {len(content):,} bytes; at most {limit_bytes:,} are taken")
+    if not text.strip():
+        raise Malformed([Problem("", "the body is empty")])
+    return text
+
+
+def parse_json(text: str) -> Any:  # Any: JSON
+    """What strict JSON says: no NaN, no Infinity.
+
+    Raises:
+        ValueError: it is not JSON.
+        Malformed: it holds half of a character, which nothing could store.
+    """
+    loaded = json.loads(text, parse_constant=_refuse_constant)
+    if "\\ud" in text.lower():
+        try:
+            json.dumps(loaded, ensure_ascii=False).encode()
+        except UnicodeEncodeError as error:
+            raise Malformed([Problem("", "the body holds half of a character (a lone surrogate escape)")]) from error
+    return loaded
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is no number")
+
+
+def json_body(app: APIGatewayHttpResolver, limit_bytes: int = BODY_LIMIT_BYTES) -> dict[str, Any]:  # Any: JSON
+    """The request's body as a JSON object.
+
+    Raises:
+        TooLarge, InvalidInput: it is not one.
+    """
+    try:
+        loaded = parse_json(body_text(app, limit_bytes))
+    except ValueError as error:
+        raise Malformed([Problem("", f"the body is not JSON: {error}")]) from error
+    if not isinstance(loaded, dict):
+        raise Malformed([Problem("", "the body is not a JSON object")])
+    return loaded
+
+
+def whole_number(app: APIGatewayHttpResolver, name: str, default: int, most: int) -> int:
+    """A number of the query string.
+
+    Raises:
+        InvalidInput: it is not a whole number from 1 to `most`.
+    """
+    said = app.current_event.get_query_string_value(name, str(default)) or ""
+    if not said.isascii() or not said.isdigit() or not 1 <= int(said) <= most:
+        raise InvalidInput([Problem(name, f"must be a whole number from 1 to {most}")])
+    return int(said)
+
+
+def caller(app: APIGatewayHttpResolver) -> str:
+    """Who calls: the IAM identity or the token's subject; "local" where nobody authenticates."""
+    context = app.current_event.raw_event.get("requestContext") or {}
+    authorizer: Mapping[str, Any] = context.get("authorizer") or {}  # Any: whatever authorizer the deployment has
+    iam, jwt = authorizer.get("iam") or {}, authorizer.get("jwt") or {}
+    return str(iam.get("userArn") or (jwt.get("claims") or {}).get("sub") or "local")

@@ -1,0 +1,101 @@
+"""The queues that carry effects to the functions that perform them."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any, Literal
+
+from spotferry.domain.view import CheckLaunch, DestroyInstance, Effect, PlaceJob
+from spotferry.runtime.aws_clients import Client
+from spotferry.types.base import RECORD_VERSION, Record
+from spotferry.types.errors import SpotferryError
+from spotferry.usecases.handle_interruption import UNKNOWN_PAUSE
+
+_LONGEST_DELAY = timedelta(minutes=15)
+_CHECK_LAUNCH_AFTER = timedelta(seconds=45)
+"""Longer than any launch's answer takes: what is settled by then costs a read, and no second call to the cloud."""
+
+_BATCH = 10
+
+
+class Message(Record):
+    """What stands in a queue: the name of an effect and what it is about."""
+
+    version: int = RECORD_VERSION
+    kind: Literal["place_job", "check_launch", "destroy_instance"]
+    job_id: str
+    instance_id: str = ""
+
+
+class NotQueued(SpotferryError):
+    """The queue did not take every message; what is missing is sent again by the next poll."""
+
+
+class Queues:
+    """The placement queue and the destroy queue.
+
+    Args:
+        placement_url, destroy_url: where they are.
+        client: makes the SQS client, on first use.
+    """
+
+    def __init__(self, placement_url: str, destroy_url: str, client: Callable[[], Client]) -> None:
+        self._placement_url = placement_url
+        self._destroy_url = destroy_url
+        self._client = client
+
+    def send(self, effects: Sequence[Effect], now: datetime) -> None:
+        """Send all effects, in as few calls as the queues allow; a wait beyond 15 minutes ends after 15 minutes.
+
+        Raises:
+            NotQueued: the queue took some but not all.
+        """
+        by_url: dict[str, list[dict[str, object]]] = {}
+        for effect in effects:
+            url = self._destroy_url if isinstance(effect, DestroyInstance) else self._placement_url
+            by_url.setdefault(url, []).append(_entry(effect, now))
+        for url, entries in by_url.items():
+            for start in range(0, len(entries), _BATCH):
+                self._send_batch(url, entries[start : start + _BATCH])
+
+    def _send_batch(self, url: str, entries: Sequence[Mapping[str, object]]) -> None:
+        numbered = [{"Id": str(number), **entry} for number, entry in enumerate(entries)]
+        failed = self._client().send_message_batch(QueueUrl=url, Entries=numbered).get("Failed")
+        if failed:
+            raise NotQueued(f"{len(failed)} of {len(numbered)} messages were not taken: {failed[0].get('Code')}")
+
+
+class NoticeQueue:
+    """Events about machines that nobody knows yet: each comes back once, when the launch's answer may be saved.
+
+    Args:
+        url: where the queue is.
+        client: makes the SQS client, on first use.
+    """
+
+    def __init__(self, url: str, client: Callable[[], Client]) -> None:
+        self._url = url
+        self._client = client
+
+    def send(self, envelope: Mapping[str, Any]) -> None:  # Any: the bus's JSON
+        """Send the event as it came; it is delivered after `UNKNOWN_PAUSE`."""
+        body = json.dumps(envelope, separators=(",", ":"), default=str)
+        self._client().send_message(
+            QueueUrl=self._url, MessageBody=body, DelaySeconds=int(UNKNOWN_PAUSE.total_seconds())
+        )
+
+
+def _entry(effect: Effect, now: datetime) -> dict[str, object]:
+    match effect:
+        case PlaceJob():
+            message = Message(kind="place_job", job_id=effect.job_id)
+            wait = effect.not_before - now if effect.not_before else timedelta(0)
+        case CheckLaunch():
+            message = Message(kind="check_launch", job_id=effect.job_id, instance_id=effect.instance_id)
+            wait = _CHECK_LAUNCH_AFTER
+        case DestroyInstance():
+            message = Message(kind="destroy_instance", job_id=effect.job_id, instance_id=effect.instance_id)
+            wait = timedelta(0)
+    seconds = int(min(max(wait, timedelta(0)), _LONGEST_DELAY).total_seconds() + 0.999)
+    body = json.dumps(message.model_dump(exclude_defaults=False), separators=(",", ":"))
+    return {"MessageBody": body, "DelaySeconds": min(seconds, int(_LONGEST_DELAY.total_seconds()))}

@@ -1,0 +1,1 @@
+"""One callable class a verb: load, decide, save, then perform the effects."""

@@ -1,0 +1,33 @@
+"""A launch whose answer is not known is settled: the machine is found, or asked for again."""
+
+from dataclasses import dataclass
+
+from spotferry.ports.cloud import Clouds
+from spotferry.types.errors import NotFound, ProviderError
+from spotferry.usecases.launch import AskCloud
+
+
+@dataclass(frozen=True, slots=True)
+class CheckLaunch:
+    """Finds the machine of an attempt by what it carries, or repeats the request that was saved."""
+
+    ask: AskCloud
+    clouds: Clouds
+
+    def __call__(self, job_id: str, instance_id: str) -> None:
+        """Settle one attempt; nothing to do when it is settled, given up or gone."""
+        store = self.ask.change.store
+        try:
+            attempt = store.load(job_id, instance_id).attempts[instance_id]
+        except NotFound:
+            return
+        if attempt.allocated_id or attempt.is_gone or attempt.ending:
+            return
+        try:
+            machine = self.clouds.provider(attempt.provider).find_instance(attempt)
+        except ProviderError:
+            return  # the look-up proves nothing; the next poll asks again
+        if machine is not None:
+            self.ask.record(job_id, attempt, machine)
+        else:
+            self.ask(job_id, attempt)

@@ -1,0 +1,206 @@
+"""A job that waits gets a machine: one placement."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from spotferry.domain import events as e
+from spotferry.domain.boot import instance_id
+from spotferry.domain.handover import wants_machine
+from spotferry.domain.placement import Plan
+from spotferry.domain.view import PlaceJob, View
+from spotferry.ports.cloud import Clouds, ObjectStore, RegionStore
+from spotferry.types.errors import CapacityError, Conflict, LaunchRefused, ProviderError
+from spotferry.types.instance import Attempt, Candidate, LaunchRequest
+from spotferry.types.job import Job, JobState
+from spotferry.usecases.change import ChangeJob
+from spotferry.usecases.keys import agent_key
+from spotferry.usecases.launch import AskCloud, is_the_jobs_own, pool_of
+from spotferry.usecases.plan_job import PlanJob
+
+_CANDIDATES = 8
+"""Candidates that one placement tries to prepare before it waits; each costs calls to a cloud."""
+
+_PAUSES = (15, 30, 60, 120, 300, 600)
+"""Seconds until the next try while nothing is free; the last one stands for all that follow."""
+
+_TRIES = 6
+"""Saves of a placement that may lose to somebody else's before it makes a pause."""
+
+_CROWDED_PAUSE = timedelta(seconds=5)
+
+_SILENT_REGION_BAN = timedelta(minutes=1)
+"""How long a region that does not answer is left alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgentBundle:
+    """The agent that new machines fetch: its bytes and their digest."""
+
+    sha256: str
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class CreateInstance:
+    """Chooses the cheapest candidate, saves the intent, asks the cloud."""
+
+    deployment: str
+    broker_url: str
+    agent: AgentBundle
+    change: ChangeJob
+    plan_job: PlanJob
+    ask: AskCloud
+    clouds: Clouds
+    regions: RegionStore
+    objects: ObjectStore
+
+    def __call__(self, job_id: str) -> Plan | None:
+        """Place the job if it needs a machine now; else ask again for a launch whose answer is not known.
+
+        Safe to repeat, and to run twice at once: of two placements one saves its intent, the other finds nothing to do.
+
+        Returns:
+            The plan that was followed; None when there was nothing to place.
+        """
+        for _ in range(_TRIES):
+            try:
+                return self._once(self.change.store.load(job_id))
+            except Conflict:
+                continue  # somebody changed the job meanwhile, which may need a machine all the same
+        now = self.change.clock()
+        self.change.queue.send([PlaceJob(job_id, now + _CROWDED_PAUSE)], now)
+        return None
+
+    def _once(self, view: View) -> Plan | None:
+        if not wants_machine(view):
+            self._ask_again(view)
+            return None
+        if view.job.next_try_at and view.job.next_try_at > self.change.clock():
+            return None  # whoever set that time sent a message for it
+        return self._place(view)
+
+    def _ask_again(self, view: View) -> None:
+        for attempt in view.open_attempts():
+            if not attempt.allocated_id and not attempt.ending:
+                self.ask(view.job.job_id, attempt)
+
+    def _place(self, view: View) -> Plan:
+        for _ in range(_CANDIDATES):
+            plan = self.plan_job.plan(view.job.spec, _avoid(view))
+            if plan.chosen is None:
+                self._not_now(view, plan)
+                return plan
+            try:
+                request = self._prepare(view.job, plan.chosen)
+            except LaunchRefused as refusal:
+                self._not_now(view, plan.model_copy(update={"impossible": True, "words": refusal.message}))
+                return plan
+            if request is not None:
+                self._launch(view, plan, plan.chosen, request)
+                return plan
+        self._not_now(view, plan)
+        return plan
+
+    def _prepare(self, job: Job, candidate: Candidate) -> LaunchRequest | None:
+        """The fixed request; None when the candidate turned out not to be launchable, and was set aside.
+
+        Raises:
+            LaunchRefused: what the job itself asks for is at fault: no other candidate would do.
+        """
+        offer = candidate.offer
+        settings = next(s for s in self.regions.regions() if (s.provider, s.region) == (offer.provider, offer.region))
+        try:
+            provider = self.clouds.provider(offer.provider)
+            request = provider.prepare(candidate, settings, job.spec.machine_image, _tags(self.deployment, job))
+        except CapacityError as refusal:
+            if is_the_jobs_own(refusal):
+                raise
+            self.ask.set_aside(offer.provider, candidate.market, _machine(candidate), refusal)
+            return None
+        except ProviderError as error:
+            silent = CapacityError(error.code, error.message, scope="region", ban_for=_SILENT_REGION_BAN)
+            self.ask.set_aside(offer.provider, candidate.market, _machine(candidate), silent)
+            return None
+        return request.model_copy(update={"agent_sha256": self.agent.sha256, "broker_url": self.broker_url})
+
+    def _launch(self, view: View, plan: Plan, candidate: Candidate, request: LaunchRequest) -> None:
+        self._publish_agent()
+        attempt = self._attempt(view.job, plan, candidate, request, self.change.clock())
+        saved = self.change.on(view, e.LaunchChosen(attempt, plan.words))
+        if attempt.cedana_id in saved.job.open_attempts:
+            self.ask(view.job.job_id, attempt)
+
+    def _attempt(self, job: Job, plan: Plan, candidate: Candidate, request: LaunchRequest, now: datetime) -> Attempt:
+        epoch = job.epoch + 1
+        attempt_id = instance_id(self.deployment, job.job_id, epoch)
+        tags = {**request.tags, "spotferry:instance": attempt_id, "spotferry:epoch": str(epoch)}
+        machine = _machine(candidate)
+        return Attempt.model_validate(
+            {
+                **machine.model_dump(by_alias=False),
+                "cedana_id": attempt_id,
+                "job_id": job.job_id,
+                "epoch": epoch,
+                "market": candidate.market,
+                "arch": candidate.offer.arch,
+                "on_demand_usd_hour": candidate.offer.on_demand_usd_hour,
+                "disk_gb": candidate.disk_gb,
+                "disk_usd_hour": candidate.disk_usd_hour,
+                "plan": plan.to_json(),
+                "launch": request.model_copy(update={"tags": tags}),
+                "requested_at": now,
+                "created_at": now,
+                "state": "pending",
+            }
+        )
+
+    def _publish_agent(self) -> None:
+        key = agent_key(self.agent.sha256)
+        if self.objects.head(key) is None:
+            self.objects.put(key, self.agent.body, "application/zip")
+
+    def _not_now(self, view: View, plan: Plan) -> None:
+        now = self.change.clock()
+        if plan.impossible and view.job.state is JobState.PENDING:
+            self.change.on(view, e.PlacementImpossible(plan.words))
+            return
+        pause = timedelta(seconds=_PAUSES[min(view.job.tries, len(_PAUSES) - 1)])
+        refused = (
+            f"the {_CANDIDATES} cheapest that fit could not be prepared; the next would be: " if plan.chosen else ""
+        )
+        self.change.on(view, e.PlacementDeferred(refused + plan.words, now + pause))
+
+
+def _machine(candidate: Candidate) -> Attempt:
+    """The candidate as a machine record that is not anybody's yet."""
+    offer = candidate.offer
+    return Attempt.model_validate(
+        {
+            "job_id": "",
+            "epoch": 0,
+            "requested_at": datetime.fromtimestamp(0).astimezone(),
+            "provider": offer.provider,
+            "instance_type": offer.instance_type,
+            "accelerator_name": offer.gpu_name,
+            "accelerator_count": offer.gpu_count,
+            "vcpus": offer.vcpus,
+            "memory_gib": offer.memory_gib,
+            "region": offer.region,
+            "availability_zone": offer.zone,
+            "price": candidate.price_usd_hour,
+        }
+    )
+
+
+def _avoid(view: View) -> tuple[str, ...]:
+    """The pools that are taking this job's machines back right now."""
+    return tuple(sorted({pool_of(a) for a in view.open_attempts() if a.noticed or a.ending}))
+
+
+def _tags(deployment: str, job: Job) -> dict[str, str]:
+    return {
+        "spotferry:deployment": deployment,
+        "spotferry:job": job.job_id,
+        "spotferry:project": job.spec.project,
+        "Name": f"spotferry {job.spec.name or job.job_id}"[:255],
+    }

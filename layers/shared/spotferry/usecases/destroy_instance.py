@@ -1,0 +1,46 @@
+"""A machine that is to end is ended."""
+
+from dataclasses import dataclass
+
+from spotferry.domain import events as e
+from spotferry.ports.cloud import Clouds
+from spotferry.types.errors import NotFound
+from spotferry.types.instance import Attempt
+from spotferry.usecases.launch import AskCloud
+
+
+@dataclass(frozen=True, slots=True)
+class DestroyInstance:
+    """Orders the end of a machine; that it is gone is heard from the cloud, by its event or the next poll."""
+
+    ask: AskCloud
+    clouds: Clouds
+
+    def __call__(self, job_id: str, instance_id: str) -> None:
+        """Order the end of one machine, if the records still want that; safe to repeat.
+
+        Raises:
+            ProviderError: the cloud did not take the order; try again.
+        """
+        change = self.ask.change
+        try:
+            attempt = change.store.load(job_id, instance_id).attempts[instance_id]
+        except NotFound:
+            return
+        if attempt.is_gone or not attempt.ending:
+            return
+        provider = self.clouds.provider(attempt.provider)
+        if attempt.allocated_id:
+            provider.destroy_instance(attempt)
+            return
+        machine = provider.find_instance(attempt)
+        if machine is not None:
+            provider.destroy_instance(machine)
+            self.ask.record(job_id, attempt, machine)
+        elif self._would_be_visible(attempt):
+            change(job_id, e.MachineGone(instance_id, "no machine was ever made for it"), instance_id)
+
+    def _would_be_visible(self, attempt: Attempt) -> bool:
+        change = self.ask.change
+        visibility = change.store.load(attempt.job_id).policy.visibility
+        return attempt.requested_at + visibility <= change.clock()

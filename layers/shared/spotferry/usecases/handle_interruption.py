@@ -1,0 +1,65 @@
+"""A cloud says something about a machine."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from enum import StrEnum
+
+from spotferry.domain import events as e
+from spotferry.domain.interruption import Meaning, meaning
+from spotferry.types.events import Notice, NoticeKind
+from spotferry.types.instance import Attempt
+from spotferry.usecases.launch import AskCloud
+
+ParseNotice = Callable[[Mapping[str, object]], Sequence[Notice] | None]
+"""The notices in an event of a cloud's; None when no cloud knows its kind."""
+
+UNKNOWN_PAUSE = timedelta(seconds=15)
+"""How long an event about a machine that nobody knows yet waits for its launch's answer to be saved."""
+
+
+class Heard(StrEnum):
+    """What became of a notice."""
+
+    ACTED = "acted"
+    NOTHING_TO_DO = "nothing_to_do"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class HandleInterruption:
+    """Finds the attempt that a notice is about, and tells its job."""
+
+    ask: AskCloud
+    parse: ParseNotice
+
+    def __call__(self, envelope: Mapping[str, object]) -> list[Heard]:
+        """Handle all notices of one event, as a cloud sent it; twice, late or out of order ends the same.
+
+        Returns:
+            What became of each notice; UNKNOWN is worth one more try after UNKNOWN_PAUSE, then the machine is foreign.
+
+        Raises:
+            InvalidInput: a known kind of event that is not what it should be.
+        """
+        return [self.hear(notice) for notice in self.parse(envelope) or ()]
+
+    def hear(self, notice: Notice) -> Heard:
+        """Handle one notice."""
+        what = meaning(notice)
+        if what is Meaning.NOTHING:
+            return Heard.NOTHING_TO_DO
+        store = self.ask.change.store
+        attempt = store.find_attempt(notice.provider, notice.region, notice.event.instance_id)
+        if attempt is None:
+            return Heard.UNKNOWN
+        if what is Meaning.LOSE and notice.kind is NoticeKind.TAKE_BACK:
+            self.ask.take_back(attempt)
+        self.ask.change(attempt.job_id, _event(what, notice, attempt), attempt.cedana_id)
+        return Heard.ACTED
+
+
+def _event(what: Meaning, notice: Notice, attempt: Attempt) -> e.Event:
+    if what is Meaning.GONE:
+        return e.MachineGone(attempt.cedana_id, notice.event.fault_code)
+    return e.NoticeReceived(attempt.cedana_id, notice.event.fault_code, notice.deadline)

@@ -1,0 +1,50 @@
+"""Where things are in the bucket."""
+
+import re
+
+from spotferry.types.errors import InvalidInput, Problem
+
+_PART_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
+
+
+def upload_key(sha256: str) -> str:
+    """A packed work directory, named by its content."""
+    return f"uploads/{sha256}.tar.gz"
+
+
+def agent_key(sha256: str) -> str:
+    """The agent's zip application, named by its content."""
+    return f"agent/{sha256}.pyz"
+
+
+def archive_prefix(kind: str, job_id: str, epoch: int, nonce: str) -> str:
+    """Everything of one checkpoint, or of one try to send outputs."""
+    if not re.fullmatch(r"[0-9a-f]{32}", nonce):
+        raise InvalidInput([Problem("nonce", "is not one that this broker gave out")])
+    folder = "checkpoints" if kind == "checkpoint" else "outputs"
+    return f"{folder}/{job_id}/{epoch:06}/{nonce}/"
+
+
+def part_key(prefix: str, name: str) -> str:
+    """One part of an archive."""
+    if not _PART_NAME.fullmatch(name):
+        raise InvalidInput([Problem("parts.name", f"{name!r} is not a plain lower-case file name")])
+    return f"{prefix}{name}"
+
+
+def manifest_key(prefix: str) -> str:
+    """The manifest of an archive."""
+    return f"{prefix}manifest.json"
+
+
+def log_prefix(job_id: str) -> str:
+    """All that a job printed."""
+    return f"logs/{job_id}/"
+
+
+def log_key(job_id: str, epoch: int, begin: int, end: int) -> str:
+    """A piece of what an attempt printed, by where it begins and ends; keys sort in the order of the text.
+
+    A piece that is sent again because its answer was lost may have grown by then: it gets a key behind the first one's.
+    """
+    return f"{log_prefix(job_id)}{epoch:06}/{begin:015}-{end:015}"

@@ -1,0 +1,99 @@
+"""Asking a cloud for the machine of an attempt whose intent is saved."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from spotferry.domain import events as e
+from spotferry.domain.view import View
+from spotferry.ports.cloud import Clock, Clouds
+from spotferry.ports.store import BanStore
+from spotferry.types.errors import CapacityError, LaunchRefused, ProviderError, TryAgainLater
+from spotferry.types.instance import Attempt, Instance
+from spotferry.types.job import JobState
+from spotferry.usecases.change import ChangeJob
+
+TAKEN_BACK_BAN = timedelta(minutes=15)
+"""How long a pool that just took a machine back is left alone: its capacity is short for minutes, not for hours."""
+
+
+@dataclass(frozen=True, slots=True)
+class AskCloud:
+    """Makes the very request that was saved with the attempt, and records the answer."""
+
+    change: ChangeJob
+    clouds: Clouds
+    bans: BanStore
+    clock: Clock
+
+    def __call__(self, job_id: str, attempt: Attempt) -> View | None:
+        """Ask, and record what came of it; asking twice makes one machine.
+
+        Returns:
+            The view with the answer; None when the cloud gave no verdict, and the question is still open.
+        """
+        try:
+            machine = self.clouds.provider(attempt.provider).create_instance(attempt)
+        except TryAgainLater:
+            return None
+        except CapacityError as refusal:
+            self.set_aside(attempt.provider, attempt.market, attempt, refusal)
+            failed = e.LaunchFailed(attempt.cedana_id, refusal.code, refusal.message)
+            view = self.change(job_id, failed, attempt.cedana_id)
+            return self._give_up(view, refusal) if is_the_jobs_own(refusal) else view
+        except ProviderError:
+            return None
+        return self.record(job_id, attempt, machine)
+
+    def _give_up(self, view: View, refusal: CapacityError) -> View:
+        """No other candidate would do: the job ends with the cloud's words, unless it has another machine."""
+
+        def impossible(now: View) -> e.Event | None:
+            return e.PlacementImpossible(refusal.message) if now.job.state is JobState.PENDING else None
+
+        return self.change(view.job.job_id, impossible)
+
+    def record(self, job_id: str, attempt: Attempt, machine: Instance) -> View:
+        """Save what the cloud says of the attempt's machine."""
+        created = e.MachineCreated(
+            attempt.cedana_id, machine.allocated_id, machine.state, machine.availability_zone, machine.ip_address
+        )
+        return self.change(job_id, created, attempt.cedana_id)
+
+    def set_aside(self, provider: str, market: str, machine: Instance, refusal: CapacityError) -> None:
+        """Leave alone what the refusal reaches, for as long as it says, for all jobs."""
+        for banned_market, pattern in patterns(market, machine, refusal):
+            until = self.clock() + refusal.ban_for
+            self.bans.ban(provider, banned_market, pattern, until, f"{refusal.code}: {refusal.message}"[:500])
+
+    def take_back(self, attempt: Attempt) -> None:
+        """An interruption teaches the market: the pool that took a machine back is short of them."""
+        until = self.clock() + TAKEN_BACK_BAN
+        self.bans.ban(attempt.provider, attempt.market, pool_of(attempt), until, "it took a machine back")
+
+
+def is_the_jobs_own(refusal: CapacityError) -> bool:
+    """The refusal reaches no pool, because what the job itself asks for is at fault (its image, its disk)."""
+    return isinstance(refusal, LaunchRefused) and refusal.scope == "none"
+
+
+def pool_of(machine: Instance) -> str:
+    """The pool that a machine came from, as `Candidate.pool` writes it."""
+    return f"{machine.region}/{machine.availability_zone}/{machine.instance_type}"
+
+
+def patterns(market: str, machine: Instance, refusal: CapacityError) -> list[tuple[str, str]]:
+    """The (market, pattern) pairs that a refusal reaches."""
+    family = machine.instance_type.partition(".")[0] + ".*" if "." in machine.instance_type else machine.instance_type
+    match refusal.scope:
+        case "none":
+            return []
+        case "pool":
+            return [(market, pool_of(machine))]
+        case "zone":
+            return [(market, f"{machine.region}/{machine.availability_zone}/*")]
+        case "region":
+            return [(market, f"{machine.region}/*/*")]
+        case "family":
+            return [(market, f"{machine.region}/*/{family}")]
+        case "provider":
+            return [("spot", "*/*/*"), ("on_demand", "*/*/*")]

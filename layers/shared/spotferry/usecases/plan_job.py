@@ -1,0 +1,45 @@
+"""What a job would get now, without making one."""
+
+from dataclasses import dataclass
+
+from spotferry.domain.placement import Limits, Plan, plan, refuse_impossible
+from spotferry.ports.cloud import Catalogue, Clock, RegionStore
+from spotferry.ports.store import BanStore
+from spotferry.types.job_file import JobFile
+
+
+@dataclass(frozen=True, slots=True)
+class PlanJob:
+    """Finds the cheapest machine that fits a job file, and the proof."""
+
+    catalogue: Catalogue
+    regions: RegionStore
+    bans: BanStore
+    clock: Clock
+
+    def __call__(self, spec: JobFile) -> Plan:
+        """The plan, as things are now.
+
+        Raises:
+            ImpossibleSpecs: no offer can ever fit.
+        """
+        made = self.plan(spec)
+        refuse_impossible(made, spec.instance_specs)
+        return made
+
+    def plan(self, spec: JobFile, avoid: tuple[str, ...] = ()) -> Plan:
+        """The plan, whether or not anything fits.
+
+        Args:
+            spec: the job file.
+            avoid: pools that this job was just taken back from.
+        """
+        open_regions = frozenset((settings.provider, settings.region) for settings in self.regions.regions())
+        providers = sorted({provider for provider, _ in open_regions})
+        limits = Limits(
+            open_regions=open_regions,
+            bans=self.bans.bans(providers, self.clock()),
+            avoid=avoid,
+            custom_image=bool(spec.machine_image),
+        )
+        return plan(self.catalogue.offers(), spec.instance_specs, limits)

@@ -1,0 +1,144 @@
+"""The clouds are asked, time is looked at, and whatever was lost in between is repaired."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from spotferry.domain import events as e
+from spotferry.domain.lifecycle import overdue, owed
+from spotferry.domain.view import PlaceJob, View
+from spotferry.ports.cloud import Clouds
+from spotferry.types.errors import NotFound, SpotferryError
+from spotferry.types.events import ProviderEvent
+from spotferry.types.instance import Attempt, Instance
+from spotferry.usecases.launch import AskCloud
+
+
+@dataclass(slots=True)
+class Polled:
+    """What one poll saw and did.
+
+    Attributes:
+        jobs: unsettled jobs looked at.
+        machines: machines that the clouds were asked about.
+        events: events that were applied, by name of their class.
+        effects: effects that were still owed and sent again.
+        problems: what could not be looked at, in words; the rest was.
+    """
+
+    jobs: int = 0
+    machines: int = 0
+    events: dict[str, int] = field(default_factory=dict)
+    effects: int = 0
+    problems: list[str] = field(default_factory=list)
+
+    def applied(self, event: e.Event) -> None:
+        """Count one event."""
+        name = type(event).__name__
+        self.events[name] = self.events.get(name, 0) + 1
+
+    def count(self, event: e.Event) -> None:
+        """One event more was applied."""
+        name = type(event).__name__
+        self.events[name] = self.events.get(name, 0) + 1
+
+
+@dataclass(frozen=True, slots=True)
+class PollStatus:
+    """One sweep over all jobs that are not settled; where nothing changed nothing is written."""
+
+    ask: AskCloud
+    clouds: Clouds
+
+    def __call__(self) -> Polled:
+        """Sweep once; a cloud or a job that fails is reported and does not stop the others."""
+        polled = Polled()
+        views = list(self._unsettled())
+        polled.jobs = len(views)
+        seen: dict[str, Instance] = {}
+        said: dict[str, ProviderEvent] = {}
+        for attempts in _by_region(views).values():
+            polled.machines += len(attempts)
+            self._look(attempts, seen, said, polled)
+        for view in views:
+            try:
+                self._repair(view, seen, said, polled)
+            except Exception as error:  # noqa: BLE001 (whatever is wrong with one job, the others are not to blame)
+                polled.problems.append(f"job {view.job.job_id}: {type(error).__name__}: {error}")
+        return polled
+
+    def _unsettled(self) -> Iterator[View]:
+        store = self.ask.change.store
+        for job_id in store.unsettled_jobs():
+            try:
+                view = store.load(job_id)
+            except NotFound:
+                continue
+            if not view.job.is_settled:
+                yield view
+
+    def _look(
+        self,
+        attempts: list[Attempt],
+        seen: dict[str, Instance],
+        said: dict[str, ProviderEvent],
+        polled: Polled,
+    ) -> None:
+        first = attempts[0]
+        try:
+            provider = self.clouds.provider(first.provider)
+            machines = provider.describe_instance(attempts, "")
+            seen.update({machine.cedana_id: machine for machine in machines})
+            said.update(provider.get_instance_statuses(machines))
+        except SpotferryError as error:
+            polled.problems.append(f"{first.provider} {first.region}: {error}")
+
+    def _repair(
+        self, view: View, seen: Mapping[str, Instance], said: Mapping[str, ProviderEvent], polled: Polled
+    ) -> None:
+        change = self.ask.change
+        for attempt in view.open_attempts():
+            event = _event(attempt, seen.get(attempt.cedana_id), said.get(attempt.cedana_id))
+            if event is not None:
+                polled.count(event)
+                view = change(view.job.job_id, event, attempt.cedana_id)
+        for late in overdue(view, change.clock()):
+            polled.count(late)
+            view = change(view.job.job_id, late, getattr(late, "instance_id", None))
+        now = change.clock()
+        due = [effect for effect in owed(view) if not (isinstance(effect, PlaceJob) and _later(effect, now))]
+        polled.effects += len(due)
+        change.queue.send(due, now)
+
+
+def _by_region(views: Iterable[View]) -> Mapping[tuple[str, str], list[Attempt]]:
+    """The machines to ask about, by the cloud and region that one call covers."""
+    regions: dict[tuple[str, str], list[Attempt]] = defaultdict(list)
+    for view in views:
+        for attempt in view.open_attempts():
+            if attempt.allocated_id:
+                regions[attempt.provider, attempt.region].append(attempt)
+    return regions
+
+
+def _event(attempt: Attempt, machine: Instance | None, said: ProviderEvent | None) -> e.Event | None:
+    """What the cloud's view of a machine means; None while all is well, or nothing is known."""
+    if machine is not None and machine.state == "terminated":
+        return e.MachineGone(attempt.cedana_id, _reason(machine))
+    if attempt.noticed or attempt.ending:
+        return None
+    if said is not None and said.marked_for_termination:
+        deadline = datetime.fromtimestamp(said.termination_time, UTC) if said.termination_time else None
+        return e.NoticeReceived(attempt.cedana_id, said.fault_code, deadline)
+    if machine is not None and machine.state in {"stopping", "shutting-down"}:
+        return e.NoticeReceived(attempt.cedana_id, _reason(machine) or machine.state)
+    return None
+
+
+def _reason(machine: Instance) -> str:
+    return machine.cloud_reason if isinstance(machine, Attempt) else ""
+
+
+def _later(effect: PlaceJob, now: datetime) -> bool:
+    return effect.not_before is not None and effect.not_before > now

@@ -1,0 +1,100 @@
+"""The broker's word to an agent: what to do, how often to call, how long it may go on alone."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from spotferry.domain.lifecycle import Order, directive, wants_attention
+from spotferry.domain.view import View
+from spotferry.ports.cloud import Clock, ObjectStore
+from spotferry.ports.store import JobStore
+from spotferry.types.job import Checkpoint
+
+_OFFERED = 3
+"""Checkpoints that a restore may fall back through."""
+
+PROTOCOL = 1
+
+Json = dict[str, Any]  # Any: JSON as the protocol has it
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How often agents call and how long they may go on alone.
+
+    Attributes:
+        quiet: between heartbeats while nothing is going on.
+        attention: between heartbeats while something is, or somebody follows the log.
+        lease: how long an agent goes on without an answer before it ends its machine.
+        grace: how long a task has between SIGTERM and SIGKILL.
+        address_expiry: how long an address that is handed out works.
+    """
+
+    quiet: timedelta = timedelta(seconds=60)
+    attention: timedelta = timedelta(seconds=2)
+    lease: timedelta = timedelta(minutes=15)
+    grace: timedelta = timedelta(seconds=30)
+    address_expiry: timedelta = timedelta(hours=1)
+
+
+@dataclass(frozen=True, slots=True)
+class SayWord:
+    """Makes the word of a view."""
+
+    store: JobStore
+    objects: ObjectStore
+    pace: Pace
+    clock: Clock
+
+    def __call__(self, view: View, instance_id: str, agent_phase: str = "", log_offset: int | None = None) -> Json:
+        """The word for one attempt.
+
+        Args:
+            view: the job with the attempt.
+            instance_id: the attempt.
+            agent_phase: what the agent says it is doing.
+            log_offset: how far the broker has its log, if the call brought some.
+
+        Raises:
+            StaleAttempt: the attempt no longer takes part.
+        """
+        told = directive(view, instance_id, agent_phase)
+        order: Json = {"kind": told.order.value, "reason": told.reason}
+        word: Json = {
+            "protocol": PROTOCOL,
+            "directive": order,
+            "heartbeat_seconds": self._pause(view, instance_id).total_seconds(),
+            "lease_seconds": self.pace.lease.total_seconds(),
+            "log_offset": log_offset,
+        }
+        if told.order is Order.GO:
+            order |= self.start(view)
+        return word
+
+    def start(self, view: View) -> Json:
+        """How the task is to start: mode, checkpoints with their addresses, and the exit status if it is over."""
+        job = view.job
+        mode = "finalize" if job.exit_code is not None else "restore" if job.checkpoint else "fresh"
+        kept = self.store.checkpoints(job.job_id)[:_OFFERED] if job.checkpoint else ()
+        return {"mode": mode, "checkpoints": [self._checkpoint(c) for c in kept], "exit_code": job.exit_code}
+
+    def _checkpoint(self, checkpoint: Checkpoint) -> Json:
+        manifest = checkpoint.manifest
+        parts = [
+            {
+                "name": part.name,
+                "url": self.objects.url_to_get(part.key, self.pace.address_expiry),
+                "size_bytes": part.size_bytes,
+                "sha256": part.sha256,
+            }
+            for part in manifest.parts
+        ]
+        return {"number": checkpoint.number, "engine": manifest.engine, "parts": parts}
+
+    def _pause(self, view: View, instance_id: str) -> timedelta:
+        """Between two heartbeats; three fit into a lease, so that one that is lost does not end the machine."""
+        most = self.pace.lease / 3
+        if wants_attention(view, instance_id):
+            return min(self.pace.attention, most)
+        watched = self.store.watched_until(view.job.job_id)
+        return min(self.pace.attention if watched and watched > self.clock() else self.pace.quiet, most)

@@ -1,0 +1,356 @@
+"""The world around a use case, steered by hand: clock, queue, bucket, clouds, catalogue, regions, secrets."""
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from decimal import Decimal
+
+from spotferry.domain.placement import OfferIndex
+from spotferry.domain.view import Effect
+from spotferry.ports.cloud import RegionSettings
+from spotferry.types import (
+    Attempt,
+    Candidate,
+    InvalidInput,
+    LaunchRequest,
+    Misconfigured,
+    NotFound,
+    Offer,
+    Problem,
+    ProviderError,
+    ProviderEvent,
+    ProviderUnavailable,
+    SpotferryError,
+)
+from tests.builders import NOW
+
+
+class FakeClock:
+    """Stands still until it is moved."""
+
+    def __init__(self, now: datetime = NOW) -> None:
+        self.now = now
+
+    def __call__(self) -> datetime:
+        """The time it was moved to."""
+        return self.now
+
+    def move(self, **by: float) -> datetime:
+        """Go on by a timedelta's keywords."""
+        self.now += timedelta(**by)
+        return self.now
+
+
+class QueueAwayError(SpotferryError):
+    """What the fake queue says while it is away."""
+
+
+class FakeQueue:
+    """Keeps what was sent, in order.
+
+    Attributes:
+        waiting: what nobody has performed yet.
+        sent: all that ever was.
+    """
+
+    def __init__(self) -> None:
+        self.waiting: list[Effect] = []
+        self.sent: list[Effect] = []
+        self._failures = 0
+
+    def fail(self, times: int = 1) -> None:
+        """The next sends that carry something are lost with an error."""
+        self._failures = times
+
+    def send(self, effects: Sequence[Effect], now: datetime) -> None:
+        """Keep them."""
+        assert now.tzinfo is not None
+        if effects and self._failures:
+            self._failures -= 1
+            raise QueueAwayError("the queue is away")
+        self.waiting.extend(effects)
+        self.sent.extend(effects)
+
+    def take(self) -> list[Effect]:
+        """All that waits; it waits no more."""
+        taken, self.waiting = self.waiting, []
+        return taken
+
+
+class FakeObjects:
+    """A bucket in memory; addresses are `memory:<verb>:<key>`, an ETag is the digest of its chunk."""
+
+    def __init__(self) -> None:
+        self.stored: dict[str, bytes] = {}
+        self.uploads: dict[str, tuple[str, dict[int, bytes]]] = {}
+        self.puts: list[str] = []
+        self._begun = 0
+
+    def head(self, key: str) -> int | None:
+        """The object's size."""
+        return len(self.stored[key]) if key in self.stored else None
+
+    def get(self, key: str) -> bytes:
+        """The object."""
+        if key not in self.stored:
+            raise NotFound(f"there is no object {key}")
+        return self.stored[key]
+
+    def put(self, key: str, body: bytes, content_type: str = "application/octet-stream") -> None:
+        """Write the object."""
+        assert "/" in content_type
+        self.puts.append(key)
+        self.stored[key] = body
+
+    def keys(self, prefix: str, after: str = "", limit: int = 1000) -> Sequence[tuple[str, int]]:
+        """Keys in order."""
+        found = sorted(key for key in self.stored if key.startswith(prefix) and key > after)
+        return [(key, len(self.stored[key])) for key in found[:limit]]
+
+    def url_to_get(self, key: str, expires: timedelta) -> str:
+        """An address to read from."""
+        return f"memory:get:{key}?{expires.total_seconds():.0f}"
+
+    def url_to_put(self, key: str, size_bytes: int, expires: timedelta) -> str:
+        """An address to write to."""
+        return f"memory:put:{key}:{size_bytes}?{expires.total_seconds():.0f}"
+
+    def begin_multipart(self, key: str) -> str:
+        """A new upload."""
+        self._begun += 1
+        upload_id = f"u{self._begun}"
+        self.uploads[upload_id] = (key, {})
+        return upload_id
+
+    def urls_to_put_chunks(self, key: str, upload_id: str, count: int, expires: timedelta) -> Sequence[str]:
+        """An address for each chunk."""
+        return [f"memory:chunk:{upload_id}:{n}:{key}?{expires.total_seconds():.0f}" for n in range(1, count + 1)]
+
+    def put_chunk(self, url: str, body: bytes) -> str:
+        """What an agent does with such an address; the ETag."""
+        upload_id, number = url.split(":")[2:4]
+        self.uploads[upload_id][1][int(number)] = body
+        return f'"{hashlib.md5(body, usedforsecurity=False).hexdigest()}"'
+
+    def complete_multipart(self, key: str, upload_id: str, etags: Sequence[str]) -> None:
+        """Make the object of its chunks; a repeat succeeds."""
+        if upload_id not in self.uploads:
+            if key in self.stored:
+                return
+            raise InvalidInput([Problem("parts", f"{key} cannot be made of what was sent: NoSuchUpload")])
+        expected, chunks = self.uploads[upload_id]
+        bodies = [chunks[number] for number in sorted(chunks)]
+        sent = [f'"{hashlib.md5(body, usedforsecurity=False).hexdigest()}"' for body in bodies]
+        if expected != key or sent != list(etags):
+            raise InvalidInput([Problem("parts", f"{key} cannot be made of what was sent: InvalidPart")])
+        self.stored[key] = b"".join(bodies)
+        del self.uploads[upload_id]
+
+    def abort_multipart(self, key: str, upload_id: str) -> None:
+        """Give it up."""
+        assert key
+        self.uploads.pop(upload_id, None)
+
+
+@dataclass(slots=True)
+class _Fault:
+    error: ProviderError
+    times: int
+    after: bool = False
+
+
+@dataclass(slots=True)
+class FakeCloud:
+    """A cloud that launches at once.
+
+    Attributes:
+        machines: every machine ever made, by the token it was asked for with.
+        calls: how often each method was called, by "method" and "method:region".
+        statuses: what it announces, by our id of the machine.
+        hidden: machines do not show in listings (yet), but run.
+        dead_regions: what a look-up there raises.
+    """
+
+    provider_name: str = "aws"
+    machines: dict[str, Attempt] = field(default_factory=dict)
+    destroyed: list[str] = field(default_factory=list)
+    calls: Counter[str] = field(default_factory=Counter)
+    statuses: dict[str, ProviderEvent] = field(default_factory=dict)
+    hidden: bool = False
+    dead_regions: dict[str, SpotferryError] = field(default_factory=dict)
+    _faults: dict[str, list[_Fault]] = field(default_factory=dict)
+
+    def refuse(self, error: ProviderError, times: int = 1, on: str = "create") -> None:
+        """The next calls of `create`, `prepare`, `destroy`, `find` or `describe` raise this."""
+        self._faults.setdefault(on, []).append(_Fault(error, times))
+
+    def lose_answer(self) -> None:
+        """The next launch makes its machine, but its answer is lost."""
+        lost = ProviderUnavailable("RequestTimeout", "no answer")
+        self._faults.setdefault("create", []).append(_Fault(lost, 1, after=True))
+
+    def _call(self, name: str, region: str, *, after: bool = False) -> None:
+        if not after:
+            self.calls[name] += 1
+            self.calls[f"{name}:{region}"] += 1
+            if region in self.dead_regions:
+                raise self.dead_regions[region]
+        fault = next((f for f in self._faults.get(name, ()) if f.times), None)
+        if fault is not None and fault.after == after:
+            fault.times -= 1
+            raise fault.error
+
+    def name(self) -> str:
+        """Its name."""
+        return self.provider_name
+
+    def prepare(
+        self, candidate: Candidate, settings: RegionSettings, image: str, tags: Mapping[str, str]
+    ) -> LaunchRequest:
+        """A request with an image of the region's."""
+        self._call("prepare", candidate.offer.region)
+        return LaunchRequest(
+            image_id=image or f"ami-{settings.region}", disk_gb=candidate.disk_gb, tags=tags, agent_sha256="", broker_url=""
+        )
+
+    def create_instance(self, candidate: Attempt) -> Attempt:
+        """One machine a token."""
+        self._call("create", candidate.region)
+        made = self.machines.get(candidate.cedana_id)
+        if made is None:
+            number = len(self.machines) + 1
+            known = {"allocated_id": f"i-{number:017x}", "state": "pending", "ip_address": f"10.0.0.{number}"}
+            made = self.machines[candidate.cedana_id] = candidate.model_copy(update=known)
+        self._call("create", candidate.region, after=True)
+        return made
+
+    def destroy_instance(self, instance: Attempt) -> None:
+        """It begins to end."""
+        self._call("destroy", instance.region)
+        self.destroyed.append(instance.cedana_id)
+        if instance.cedana_id in self.machines and self.machines[instance.cedana_id].state != "terminated":
+            self.set_state(instance.cedana_id, "shutting-down")
+
+    def describe_instance(self, instances: Sequence[Attempt], filter: str) -> list[Attempt]:  # noqa: A002 (the seed's name)
+        """As the cloud sees them."""
+        assert not filter
+        for region in sorted({i.region for i in instances}):
+            self._call("describe", region)
+        return [i if self.hidden else self._seen(i) for i in instances]
+
+    def _seen(self, instance: Attempt) -> Attempt:
+        machine = self.machines.get(instance.cedana_id)
+        if machine is None:
+            return instance.model_copy(update={"state": "terminated"})
+        return instance.model_copy(update={"state": machine.state, "cloud_reason": machine.cloud_reason})
+
+    def get_instance_statuses(self, instances: Sequence[Attempt]) -> Mapping[str, ProviderEvent]:
+        """What was announced for any of them."""
+        return {i.cedana_id: self.statuses[i.cedana_id] for i in instances if i.cedana_id in self.statuses}
+
+    def get_instance_status(self, instance: Attempt) -> ProviderEvent | None:
+        """What was announced for it."""
+        return self.statuses.get(instance.cedana_id)
+
+    def find_instance(self, attempt: Attempt) -> Attempt | None:
+        """The machine of the attempt."""
+        self._call("find", attempt.region)
+        machine = self.machines.get(attempt.cedana_id)
+        return None if self.hidden or machine is None or machine.state == "terminated" else machine
+
+    def set_state(self, instance_id: str, state: str, reason: str = "") -> None:
+        """The machine is in this state from now on."""
+        changes = {"state": state, "cloud_reason": reason}
+        self.machines[instance_id] = self.machines[instance_id].model_copy(update=changes)
+
+    def terminate(self, instance_id: str, reason: str = "Server.SpotInstanceTermination") -> None:
+        """The machine is gone."""
+        self.set_state(instance_id, "terminated", reason)
+
+    def finish_ending(self) -> None:
+        """What began to end has ended."""
+        for instance_id, machine in list(self.machines.items()):
+            if machine.state in {"shutting-down", "stopping"}:
+                self.set_state(instance_id, "terminated", machine.cloud_reason)
+
+    def living(self) -> list[str]:
+        """Our ids of the machines that run and cost."""
+        return [i for i, machine in self.machines.items() if machine.state in {"pending", "running"}]
+
+
+@dataclass(slots=True)
+class FakeClouds:
+    """The clouds by name."""
+
+    by_name: dict[str, FakeCloud]
+
+    def provider(self, name: str) -> FakeCloud:
+        """The cloud of this name."""
+        if name not in self.by_name:
+            raise Misconfigured(f"there is no provider {name!r} in this deployment")
+        return self.by_name[name]
+
+
+class FakeRegions:
+    """Launch regions: of aws the two of the offers, unless told otherwise."""
+
+    def __init__(self, *regions: tuple[str, str]) -> None:
+        wanted = regions or (("aws", "us-east-1"), ("aws", "eu-west-1"))
+        self.settings = [RegionSettings(provider=provider, region=region) for provider, region in wanted]
+
+    def regions(self) -> Sequence[RegionSettings]:
+        """All of them."""
+        return self.settings
+
+
+def an_offer(instance_type: str, zone: str, spot: str | None, memory_gib: float = 4, vcpus: float = 2) -> Offer:
+    """An offer of aws; the region is the zone's."""
+    return Offer(
+        provider="aws",
+        region=zone[:-1],
+        zone=zone,
+        instance_type=instance_type,
+        vcpus=vcpus,
+        memory_gib=memory_gib,
+        spot_usd_hour=Decimal(spot) if spot else None,
+        on_demand_usd_hour=Decimal("0.5"),
+        disk_usd_gib_month=Decimal("0.08"),
+        read_at=NOW,
+    )
+
+
+OFFERS = (
+    an_offer("t3.small", "us-east-1a", "0.010"),
+    an_offer("t3.small", "us-east-1b", "0.011"),
+    an_offer("m5.large", "us-east-1a", "0.020", 8),
+    an_offer("m5.large", "eu-west-1a", "0.025", 8),
+    an_offer("m5.xlarge", "eu-west-1a", "0.050", 16, 4),
+)
+
+
+class FakeCatalogue:
+    """A handful of offers, cheapest first."""
+
+    def __init__(self, offers: Iterable[Offer] = OFFERS) -> None:
+        self.index = OfferIndex(tuple(offers))
+
+    def offers(self) -> OfferIndex:
+        """All of them, indexed."""
+        return self.index
+
+
+class FakeSecrets:
+    """Secrets by name."""
+
+    def __init__(self, **values: str) -> None:
+        self.values = dict(values)
+        self.asked: list[str] = []
+
+    def resolve(self, names: Iterable[str]) -> Mapping[str, str]:
+        """The values."""
+        self.asked.extend(wanted := list(names))
+        if missing := [name for name in wanted if name not in self.values]:
+            raise Misconfigured(f"there is no secret {', '.join(missing)}: put it at /spotferry/test/secrets/<name>")
+        return {name: self.values[name] for name in wanted}

@@ -1,0 +1,139 @@
+"""The API for people: read, list, cancel, retry; logs, outputs, machines."""
+
+import json
+
+import pytest
+
+from spotferry.types import JobState
+from tests.functions.deployment import Deployment, Json, event
+
+JOB = "j-0123456789abcdef"
+MACHINE = "si-0123456789abcdef0123456789abcdef"
+MARY = "arn:aws:iam::123456789012:user/mary"
+
+
+def about(case: str, job_id: str, instance_id: str = "") -> Json:
+    """The stored event, about this job and machine."""
+    text = json.dumps(event("serve_jobs", case)).replace(JOB, job_id).replace(MACHINE, instance_id or MACHINE)
+    loaded: Json = json.loads(text)
+    return loaded
+
+
+@pytest.mark.parametrize(
+    "case", ["show", "timeline", "instances", "checkpoints", "logs", "outputs", "cancel", "retry", "destroy"]
+)
+def test_the_events_of_an_unknown_id_are_not_found(deployment: Deployment, case: str) -> None:
+    """404 that says which id, and nothing is written."""
+    before = deployment.written()
+    answer = deployment.answer("serve_jobs", event("serve_jobs", case))
+    assert (answer.status, answer.headers["content-type"]) == (404, "application/problem+json")
+    assert (MACHINE if case == "destroy" else JOB) in answer.json["detail"]
+    assert deployment.written() == before
+
+
+@pytest.mark.parametrize(
+    ("case", "keys"),
+    [
+        ("show", {"job_id", "state", "instances", "cost_usd", "job_file", "machine"}),
+        ("timeline", {"entries"}),
+        ("instances", {"instances"}),
+        ("checkpoints", {"checkpoints"}),
+        ("logs", {"chunks", "cursor", "more", "finished"}),
+        ("cancel", {"job"}),
+        ("destroy", {"instance"}),
+        ("list_instances", {"instances"}),
+    ],
+)
+def test_the_events_are_answered(deployment: Deployment, case: str, keys: set[str]) -> None:
+    """Each stored event, about a job that runs, gets its JSON, with numbers as numbers."""
+    job_id, attempt = deployment.running()
+    answer = deployment.answer("serve_jobs", about(case, job_id, attempt.cedana_id))
+    assert answer.status == 200, answer.raw
+    assert set(answer.json) >= keys
+    if case in {"instances", "list_instances"}:
+        (machine,) = answer.json["instances"]
+        assert isinstance(machine["seconds"], float)
+        assert machine["instance_id"] == attempt.cedana_id
+
+
+def test_the_event_of_a_list_shows_the_callers_jobs(deployment: Deployment) -> None:
+    """Jobs of other people are not in it."""
+    body = {"job_file": "name: mine\ntask:\n  run: x\n"}
+    mine = {**event("submit_job", "plan"), "rawPath": "/jobs", "routeKey": "POST /jobs", "body": json.dumps(body)}
+    mine["requestContext"]["http"]["path"] = "/jobs"
+    assert deployment.answer("submit_job", mine).status == 201
+    deployment.submit()
+    answer = deployment.answer("serve_jobs", event("serve_jobs", "list"))
+    assert [(job["name"], job["owner"]) for job in answer.json["jobs"]] == [("mine", MARY)]
+    assert answer.json["cursor"] is None
+
+
+def test_a_cancel_names_who_asked(deployment: Deployment) -> None:
+    """The stored event cancels, in the caller's name."""
+    job_id, _ = deployment.running()
+    answer = deployment.answer("serve_jobs", about("cancel", job_id))
+    assert answer.json["job"]["state"] == "CANCELLING"
+    assert MARY in answer.json["job"]["reason"]
+
+
+def test_a_retry_of_a_job_under_way_is_a_conflict(deployment: Deployment) -> None:
+    """409 that says where the job is."""
+    job_id, _ = deployment.running()
+    answer = deployment.answer("serve_jobs", about("retry", job_id))
+    assert (answer.status, answer.json["kind"]) == (409, "NotPossibleNow")
+    assert "RUNNING" in answer.json["detail"]
+
+
+def test_a_retry_of_a_job_that_is_over_is_a_new_job(deployment: Deployment) -> None:
+    """The stored event makes a job that names its parent."""
+    job_id, attempt = deployment.running()
+    deployment.agent(attempt, "report", {"event": "task_exited", "data": {"exit_code": 1}})
+    answer = deployment.answer("serve_jobs", about("retry", job_id))
+    assert answer.status == 200
+    assert answer.json["job"]["parent_job_id"] == job_id
+    assert answer.json["job"]["job_id"] != job_id
+
+
+def test_outputs_that_are_not_there_say_why(deployment: Deployment) -> None:
+    """404 with the reason."""
+    job_id, _ = deployment.running()
+    answer = deployment.answer("serve_jobs", about("outputs", job_id))
+    assert answer.status == 404
+    assert "names no outputs" in answer.json["detail"]
+
+
+def test_the_log_is_followed(deployment: Deployment) -> None:
+    """What the agent brought is read, and the machine is asked for more at once."""
+    job_id, attempt = deployment.running()
+    deployment.agent(attempt, "heartbeat", {"phase": "running", "log": {"offset": 0, "text": "step 1\n"}})
+    answer = deployment.answer("serve_jobs", about("logs", job_id))
+    assert [chunk["text"] for chunk in answer.json["chunks"]] == ["step 1\n"]
+    said = deployment.agent(attempt, "heartbeat", {"phase": "running", "log": None})
+    assert said.json["heartbeat_seconds"] == 2
+
+
+@pytest.mark.parametrize(
+    ("route", "query", "field"),
+    [
+        ("GET /jobs", {"limit": "0"}, "limit"),
+        ("GET /jobs", {"limit": "201"}, "limit"),
+        ("GET /jobs", {"limit": "many"}, "limit"),
+        ("GET /jobs", {"limit": "-1"}, "limit"),
+        ("GET /jobs", {"cursor": "made-up"}, "cursor"),
+        ("GET /jobs/{job}/logs", {"cursor": "made-up"}, "cursor"),
+    ],
+)
+def test_a_wrong_query_is_refused(deployment: Deployment, route: str, query: dict[str, str], field: str) -> None:
+    """422 that names the field."""
+    job_id = deployment.submitted()
+    answer = deployment.call("serve_jobs", route.replace("{job}", job_id), query=query)
+    assert (answer.status, answer.fields) == (422, [field])
+
+
+@pytest.mark.parametrize("route", ["GET /jobs/{job}/secrets", "POST /jobs/{job}/explode", "GET /nothing"])
+def test_what_does_not_exist_is_not_found(deployment: Deployment, route: str) -> None:
+    """404 as a problem document, and the job is left as it is."""
+    job_id = deployment.submitted()
+    answer = deployment.call("serve_jobs", route.replace("{job}", job_id))
+    assert (answer.status, answer.headers["content-type"]) == (404, "application/problem+json")
+    assert deployment.job(job_id).state is JobState.PENDING

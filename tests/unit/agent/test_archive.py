@@ -1,0 +1,150 @@
+"""Archives out and in."""
+
+import hashlib
+import io
+import os
+import stat
+import tarfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from spotferry.agent.archive import pack, tree
+from spotferry.agent.errors import ArchiveInvalid, Ended, Order
+from spotferry.agent.unpack import unpack
+
+
+def nothing() -> None:
+    """No order."""
+
+
+def made(path: Path, entries: Sequence[tarfile.TarInfo], content: bytes = b"") -> Path:
+    """An archive of these entries, each file with the same content."""
+    with tarfile.open(path, "w:gz") as tar:
+        for entry in entries:
+            entry.size = len(content) if entry.isreg() else 0
+            tar.addfile(entry, io.BytesIO(content))
+    return path
+
+
+def entry(name: str, kind: bytes = tarfile.REGTYPE, link: str = "") -> tarfile.TarInfo:
+    """One entry."""
+    made_entry = tarfile.TarInfo(name)
+    made_entry.type, made_entry.linkname = kind, link
+    return made_entry
+
+
+def there_and_back(root: Path, tmp_path: Path) -> Path:
+    """Pack a tree and unpack it elsewhere."""
+    packed = pack(root, tree(root), tmp_path / "a.tar.gz", nothing)
+    content = packed.path.read_bytes()
+    assert (packed.size_bytes, packed.sha256) == (len(content), hashlib.sha256(content).hexdigest())
+    target = tmp_path / "back"
+    target.mkdir()
+    unpack(packed.path, target, None, nothing)
+    return target
+
+
+def test_tree_comes_back_as_it_was(tmp_path: Path) -> None:
+    """Content, modes, times to the fraction, links of both kinds, pipes, empty and read-only directories."""
+    root = tmp_path / "root"
+    (root / "empty").mkdir(parents=True)
+    (root / "closed").mkdir()
+    (root / "closed" / "file").write_bytes(b"content")
+    (root / "closed" / "file").chmod(0o640)
+    os.utime(root / "closed" / "file", ns=(1, 1_600_000_000_123_000_000))
+    (root / "hard").hardlink_to(root / "closed" / "file")
+    (root / "soft").symlink_to("/usr/bin/python3")
+    (root / "loop").symlink_to(".")
+    os.mkfifo(root / "pipe")
+    (root / ("n" * 200)).write_text("a long name, ä")
+    (root / "closed").chmod(0o555)
+    back = there_and_back(root, tmp_path)
+    assert list(tree(back)) == list(tree(root))
+    file = (back / "closed" / "file").stat()
+    assert (stat.S_IMODE(file.st_mode), round(file.st_mtime, 3)) == (0o640, 1_600_000_000.123)
+    assert (back / "hard").samefile(back / "closed" / "file")
+    assert os.readlink(back / "soft") == "/usr/bin/python3"  # noqa: PTH115  (as written)
+    assert stat.S_ISFIFO((back / "pipe").stat().st_mode)
+    assert stat.S_IMODE((back / "closed").stat().st_mode) == 0o555
+
+
+def test_holes_come_back_as_holes(tmp_path: Path) -> None:
+    """A sparse file does not fill the disk of the next machine."""
+    root = tmp_path / "root"
+    root.mkdir()
+    with (root / "sparse").open("wb") as file:
+        file.seek(16 * 1024 * 1024)
+        file.write(b"end")
+        file.truncate(17 * 1024 * 1024)
+    back = (there_and_back(root, tmp_path) / "sparse").stat()
+    assert back.st_size == 17 * 1024 * 1024
+    assert back.st_blocks * 512 < 4 * 1024 * 1024
+
+
+def test_files_are_listed_with_their_digests(tmp_path: Path) -> None:
+    """Outputs say what they hold."""
+    (tmp_path / "root").mkdir()
+    (tmp_path / "root" / "a").write_bytes(b"abc")
+    packed = pack(tmp_path / "root", ["a"], tmp_path / "a.tar.gz", nothing, list_files=True)
+    assert packed.files == [{"path": "a", "size_bytes": 3, "sha256": hashlib.sha256(b"abc").hexdigest()}]
+
+
+def test_order_stops_packing_and_leaves_nothing(tmp_path: Path) -> None:
+    """An archive that was given up is not left on the disk."""
+    (tmp_path / "root").mkdir()
+    (tmp_path / "root" / "a").write_bytes(b"abc")
+
+    def check() -> None:
+        raise Ended(Order("stop", ""))
+
+    with pytest.raises(Ended):
+        pack(tmp_path / "root", ["a"], tmp_path / "a.tar.gz", check)
+    assert not (tmp_path / "a.tar.gz").exists()
+
+
+@pytest.mark.parametrize(
+    "entries",
+    [
+        [entry("/absolute")],
+        [entry("a/../../outside")],
+        [entry("link", tarfile.SYMTYPE, ".."), entry("link/outside")],
+        [entry("link", tarfile.SYMTYPE, ".."), entry("link/sub/outside")],
+        [entry("hard", tarfile.LNKTYPE, "../outside")],
+        [entry("hard", tarfile.LNKTYPE, "never-there")],
+        [entry("soft", tarfile.SYMTYPE, "/etc/passwd"), entry("hard", tarfile.LNKTYPE, "soft")],
+        [entry("device", tarfile.CHRTYPE)],
+        [entry("file"), entry("file/below")],
+    ],
+)
+def test_archive_that_reaches_outside_is_refused(tmp_path: Path, entries: list[tarfile.TarInfo]) -> None:
+    """Nothing is written outside the directory, whatever an archive says."""
+    target = tmp_path / "in" / "target"
+    target.mkdir(parents=True)
+    with pytest.raises(ArchiveInvalid):
+        unpack(made(tmp_path / "a.tar.gz", entries, b"x"), target, None, nothing)
+    assert list((tmp_path / "in").iterdir()) == [target]
+
+
+def test_link_is_replaced_not_followed(tmp_path: Path) -> None:
+    """A file after a link of the same name takes its place; what the link pointed to is untouched."""
+    target = tmp_path / "target"
+    target.mkdir()
+    (tmp_path / "victim").write_text("safe")
+    entries = [entry("x", tarfile.SYMTYPE, "../victim"), entry("./x")]
+    unpack(made(tmp_path / "a.tar.gz", entries, b"new"), target, None, nothing)
+    assert (tmp_path / "victim").read_text() == "safe"
+    assert (target / "x").read_bytes() == b"new"
+
+
+@pytest.mark.parametrize("keep", [0, 1, 20, 50_000, -9, -1])
+def test_damaged_archive_is_refused(tmp_path: Path, keep: int) -> None:
+    """Cut short anywhere, or not an archive at all."""
+    (tmp_path / "root").mkdir()
+    (tmp_path / "root" / "a").write_bytes(os.urandom(100_000))
+    path = pack(tmp_path / "root", ["a"], tmp_path / "a.tar.gz", nothing).path
+    path.write_bytes(path.read_bytes()[:keep])
+    (tmp_path / "target").mkdir()
+    with pytest.raises(ArchiveInvalid, match="damaged"):
+        unpack(path, tmp_path / "target", None, nothing)

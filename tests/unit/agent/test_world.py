@@ -1,0 +1,139 @@
+"""The task's world, its outputs, and the machine."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from spotferry.agent import machine
+from spotferry.agent.errors import StepFailed
+from spotferry.agent.outputs import matching
+from spotferry.agent.settings import Places
+from spotferry.agent.world import World, checked_variables, is_self_link, remove
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    """A world of the current user."""
+    return World(Places(tmp_path, privileged=False))
+
+
+def filled(root: Path, *paths: str) -> Path:
+    """A directory with these files."""
+    for path in paths:
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text(path)
+    return root
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "a/b", "a\0b"])
+def test_work_directory_is_one_below_the_home(world: World, name: str) -> None:
+    """A name that leads elsewhere is a failed start, not a directory."""
+    with pytest.raises(StepFailed):
+        world.work_dir(name)
+    assert world.work_dir("llama.cpp") == world.home / "llama.cpp"
+
+
+def test_tree_takes_the_work_directorys_place(world: World) -> None:
+    """Nothing of the old one stays, also where it was closed; `cd name` works from inside."""
+    work = world.work_dir("w")
+    filled(work, "closed/old")
+    (work / "closed").chmod(0o500)
+    place = world.unpack_place(work)
+    filled(place, "new")
+    world.put_in_place(place, work, link=True)
+    assert sorted(os.listdir(work)) == ["new", "w"]  # noqa: PTH208  (names alone)
+    done = subprocess.run(["/bin/bash", "-c", "cd w && cd w && cat new"], cwd=work, capture_output=True, check=True)
+    assert done.stdout == b"new"
+    assert is_self_link("w", work)
+    assert os.listdir(world.home) == ["w"]  # noqa: PTH208  (names alone)
+
+
+def test_entry_of_the_same_name_is_left_alone(world: World) -> None:
+    """A work directory that holds one named like itself keeps it, and archives hold it."""
+    work = world.work_dir("w")
+    filled(work, "w/inner")
+    world.link_self(work)
+    assert (work / "w" / "inner").exists()
+    assert not is_self_link("w", work)
+
+
+def test_environment_is_written_down(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """PATH comes from the machine, the rest is the same everywhere; what the job gives wins."""
+    monkeypatch.setenv("PATH", "/bin")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "machine")
+    environment = world.environment({"LANG": "de_DE.UTF-8", "A": "1"})
+    assert environment["PATH"] == f"{world.home}/.local/bin:/bin"
+    assert (environment["LANG"], environment["A"], environment["HOME"]) == ("de_DE.UTF-8", "1", str(world.home))
+    assert "AWS_SECRET_ACCESS_KEY" not in environment
+
+
+def test_variables_that_no_process_can_have_are_refused() -> None:
+    """The message names the variable, never its value."""
+    assert checked_variables({"A_1": 5}) == {"A_1": "5"}
+    with pytest.raises(StepFailed, match="1A") as refused:
+        checked_variables({"1A": "hidden"})
+    assert "hidden" not in str(refused.value)
+    with pytest.raises(StepFailed, match="B"):
+        checked_variables({"B": "a\0b"})
+
+
+def test_remove_takes_whatever_is_there(tmp_path: Path) -> None:
+    """A file, a link, nothing; what a link points to stays."""
+    filled(tmp_path, "d/file")
+    (tmp_path / "link").symlink_to("d")
+    for name in ("link", "nothing"):
+        remove(tmp_path / name)
+    assert (tmp_path / "d" / "file").exists()
+    remove(tmp_path / "d")
+    assert not any(tmp_path.iterdir())
+
+
+def test_outputs_by_pattern(tmp_path: Path) -> None:
+    """Globs, whole directories, `**`; each entry once, in order; what is not there adds nothing."""
+    root = filled(tmp_path / "w", "a.txt", "b.bin", "out/1/x", "out/2", ".hidden")
+    assert matching(root, ["*.txt", "out/", "out/2", "missing"]) == ["a.txt", "out", "out/1", "out/1/x", "out/2"]
+    assert matching(root, ["**/x"]) == ["out/1/x"]
+    assert matching(root, ["./b.*"]) == ["b.bin"]
+    assert set(matching(root, ["."])) >= {".hidden", "a.txt", "out/1/x"}
+
+
+def test_outputs_stay_in_the_work_directory(tmp_path: Path) -> None:
+    """Neither a pattern nor a link leads out of it."""
+    root = filled(tmp_path / "w", "in")
+    filled(tmp_path / "elsewhere", "secret")
+    (root / "link").symlink_to("../elsewhere")
+    assert matching(root, ["link/*", "link"]) == ["link"]
+    for pattern in ("../elsewhere/*", "/etc/passwd", "a/../../b"):
+        with pytest.raises(ValueError, match="leaves"):
+            matching(root, [pattern])
+
+
+def test_facts_are_text() -> None:
+    """What hello says of the machine."""
+    facts = machine.facts()
+    assert set(facts) == {"arch", "kernel", "cpus", "memory_mib"}
+    assert int(facts["cpus"]) >= 1
+    assert int(facts["memory_mib"]) > 100
+
+
+@pytest.mark.parametrize(("name", "arch"), [("AMD64", "x86_64"), ("aarch64", "arm64"), ("x86_64", "x86_64")])
+def test_arch_has_one_name(monkeypatch: pytest.MonkeyPatch, name: str, arch: str) -> None:
+    """Whatever the system calls it."""
+    monkeypatch.setattr("platform.machine", lambda: name)
+    assert machine.arch() == arch
+
+
+def test_machine_is_shut_down_by_whatever_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A command that is missing or fails is followed by the next; who is not root never takes the last ways."""
+    for name, status in (("sudo", 1), ("systemctl", 0), ("poweroff", 0)):
+        (tmp_path / name).write_text(f"#!/bin/sh\necho {name} >> {tmp_path}/calls\nexit {status}\n")
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr("os.geteuid", lambda: 1000)
+    machine.shut_down()
+    assert (tmp_path / "calls").read_text().split() == ["sudo"]
+    monkeypatch.setattr("os.geteuid", lambda: 0)
+    machine.shut_down()
+    assert (tmp_path / "calls").read_text().split() == ["sudo", "sudo", "systemctl"]

@@ -1,0 +1,52 @@
+"""What a job would get now, without making one."""
+
+import pytest
+
+from spotferry.types import ImpossibleSpecs, JobFile
+from tests.fakes import FakeRegions
+from tests.unit.usecases.world import World
+
+
+def spec(**specs: object) -> JobFile:
+    """A job file that asks for this machine."""
+    return JobFile.model_validate({"task": {"run": ["x"]}, "instance_specs": specs})
+
+
+def test_a_plan_writes_nothing(world: World) -> None:
+    """A plan makes no job and no ban."""
+    plan = world.plan_job(spec(memory_gb=8))
+    assert plan.chosen is not None
+    assert plan.chosen.offer.instance_type == "m5.large"
+    assert plan.fit + sum(plan.excluded.values()) == plan.considered
+    assert list(world.store.unsettled_jobs()) == []
+
+
+def test_only_regions_that_were_set_up_count(world: World) -> None:
+    """Offers elsewhere are excluded, and counted."""
+    world.regions = FakeRegions(("aws", "eu-west-1"))
+    plan = world.plan_job(spec())
+    assert plan.chosen is not None
+    assert plan.chosen.offer.region == "eu-west-1"
+    assert plan.excluded["region_not_set_up"] > 0
+
+
+def test_bans_and_avoided_pools_count(world: World) -> None:
+    """What is set aside for all, or for this job, is passed over."""
+    world.store.ban("aws", "spot", "us-east-1/us-east-1a/t3.small", world.clock.now.replace(hour=13), "short")
+    plan = world.plan_job.plan(spec(), ("us-east-1/us-east-1b/t3.small",))
+    assert plan.chosen is not None
+    assert plan.chosen.offer.instance_type == "m5.large"
+    assert (plan.excluded["banned"], plan.excluded["avoided"]) == (1, 1)
+
+
+def test_an_impossible_specification_is_refused(world: World) -> None:
+    """The problem names the field that excludes the most."""
+    with pytest.raises(ImpossibleSpecs) as refused:
+        world.plan_job(spec(cpu_cores=64))
+    assert refused.value.problems[0].field == "instance_specs.cpu_cores"
+
+
+def test_an_image_of_the_jobs_own_may_need_any_disk(world: World) -> None:
+    """Nobody knows the size of a job's own image here: the cloud checks it."""
+    own = spec(disk_gb=1).model_copy(update={"machine_image": "ami-0123456789abcdef0"})
+    assert world.plan_job(own).chosen is not None

@@ -1,0 +1,45 @@
+"""What a job left behind, for download."""
+
+import hashlib
+
+import pytest
+
+from spotferry.types import NotFound
+from tests.unit.usecases.world import ARCHIVE, SHA, World
+
+FILES = [{"path": "out/a.txt", "size_bytes": 3, "sha256": SHA}]
+
+
+def test_outputs_have_an_address_and_digests(world: World) -> None:
+    """The archive's address, size and digest, and those of its files."""
+    job, attempt = world.running(outputs=["out"])
+    world.report(attempt, "task_exited", exit_code=0, outputs=True)
+    world.outputs(attempt, FILES)
+    found = world.read_outputs(job.job_id)
+    assert found["url"].startswith(f"memory:get:outputs/{job.job_id}/000001/")
+    assert found["sha256"] == hashlib.sha256(ARCHIVE).hexdigest()
+    assert found["size_bytes"] == len(ARCHIVE)
+    assert found["files"] == FILES
+
+
+@pytest.mark.parametrize(("outputs", "why"), [(["out"], "has sent none yet"), ([], "names no outputs in its job file")])
+def test_why_there_are_none_is_said(world: World, outputs: list[str], why: str) -> None:
+    """Not yet, or never: the person is told which, and where the job is."""
+    job, _ = world.running(outputs=outputs)
+    with pytest.raises(NotFound, match=rf"{job.job_id} \(RUNNING\) {why}"):
+        world.read_outputs(job.job_id)
+
+
+def test_outputs_that_never_came_are_not_promised(world: World) -> None:
+    """A job that is over without its outputs does not say "yet"."""
+    job, attempt = world.running(outputs=["out"])
+    world.report(attempt, "task_exited", exit_code=0)
+    with pytest.raises(NotFound, match="sent none") as missing:
+        world.read_outputs(job.job_id)
+    assert "yet" not in str(missing.value)
+
+
+def test_a_job_that_does_not_exist_has_no_outputs(world: World) -> None:
+    """An unknown id is said to be unknown."""
+    with pytest.raises(NotFound, match="there is no job j-none"):
+        world.read_outputs("j-none")
