@@ -133,7 +133,7 @@ def _state_dir() -> Iterator[Path]:
 def _parse(arguments: Sequence[str] | None) -> Wish:
     parser = argparse.ArgumentParser(prog="make demo", description=__doc__)
     parser.add_argument("--job", type=Path, default=_EXAMPLE, help="job file to run (examples/count/job.yml)")
-    parser.add_argument("--interrupt-at", type=int, default=5, help="step at which the machine is taken back (5)")
+    parser.add_argument("--interrupt-at", type=int, default=7, help="step at which the machine is taken back (7)")
     parser.add_argument("--seed", type=int, default=1, help="of the market's prices (1)")
     said = parser.parse_args(arguments)
     if not said.job.is_file():

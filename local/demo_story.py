@@ -10,8 +10,10 @@ import httpx
 
 Json = dict[str, Any]  # Any: JSON of the API
 
-_STEP = re.compile(r"^\W*(?:[a-z]+\W+)?(\d+)\b", re.IGNORECASE)
-"""A step is a line that begins with its number, after one word at most: "7", "step 7 of 12", "epoch 7"."""
+_STEP = re.compile(
+    r"^\W*(?:(?:step|epoch|iter|iteration|count|counted|round|tick|batch|i|n)\W+)?(\d+)(?!\S*\.\d)\b", re.IGNORECASE
+)
+"""A step is a line that begins with its whole number, or with a word for a step and its number: "7", "step 7 of 12"."""
 
 
 def step_of(line: str) -> int | None:

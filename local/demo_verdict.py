@@ -29,7 +29,7 @@ def _ending(story: Story, interrupt_at: int) -> Iterator[str]:
 def _steps(story: Story) -> Iterator[str]:
     steps = story.steps()
     if not steps:
-        yield "the job printed its steps (no line begins with a number, after one word at most)"
+        yield "the job printed its steps (no line begins with a number, or with a word for a step and a number)"
         return
     twice = sorted(step for step, times in Counter(steps).items() if times > 1)
     if twice:

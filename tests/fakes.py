@@ -212,7 +212,11 @@ class FakeCloud:
         """A request with an image of the region's."""
         self._call("prepare", candidate.offer.region)
         return LaunchRequest(
-            image_id=image or f"ami-{settings.region}", disk_gb=candidate.disk_gb, tags=tags, agent_sha256="", broker_url=""
+            image_id=image or f"ami-{settings.region}",
+            disk_gb=candidate.disk_gb,
+            tags=tags,
+            agent_sha256="",
+            broker_url="",
         )
 
     def create_instance(self, candidate: Attempt) -> Attempt:

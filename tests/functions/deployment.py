@@ -153,9 +153,7 @@ class Deployment:
             assert self.agent(attempt, call, body).status == 200
         return job_id, attempt
 
-    def agent(
-        self, attempt: Attempt, call: str, body: object, *, key: str = KEY, token: str = ""
-    ) -> Answer:
+    def agent(self, attempt: Attempt, call: str, body: object, *, key: str = KEY, token: str = "") -> Answer:
         """A call of an agent."""
         token = token or self.wiring.token_of(attempt.cedana_id, attempt.epoch)
         headers = {"authorization": f"Bearer {attempt.cedana_id}.{token}.{key}"}

@@ -76,7 +76,10 @@ def test_the_second_hearing_acts(deployment: Deployment) -> None:
         event("handle_interruption", "malformed"),
         {**event("handle_interruption", "spot_warning"), "detail": None},
         {**event("handle_interruption", "spot_warning"), "time": "yesterday"},
-        {**event("handle_interruption", "state_change_terminated"), "detail": {"instance-id": ABOUT, "state": "flying"}},
+        {
+            **event("handle_interruption", "state_change_terminated"),
+            "detail": {"instance-id": ABOUT, "state": "flying"},
+        },
     ],
 )
 def test_a_malformed_event_is_counted_and_set_aside(

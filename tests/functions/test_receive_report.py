@@ -74,9 +74,7 @@ def send(deployment: Deployment, where: dict[str, object]) -> list[str]:
     address = part["urls"][0]
     key = address.split("?")[0].split(".com/", 1)[1]
     client = deployment.wiring.objects._client()
-    made = client.upload_part(
-        Bucket="spotferry-test", Key=key, UploadId=part["upload_id"], PartNumber=1, Body=BODY
-    )
+    made = client.upload_part(Bucket="spotferry-test", Key=key, UploadId=part["upload_id"], PartNumber=1, Body=BODY)
     return [made["ETag"]]
 
 
@@ -126,7 +124,9 @@ def test_chunks_that_never_came_are_refused(deployment: Deployment) -> None:
     where = deployment.agent(attempt, "uploads", {"kind": "checkpoint", "parts": [PART]}).json
     for etags in ([], ['"made-up"']):
         sent = {**PART, "upload_id": where["parts"][0]["upload_id"], "etags": etags}
-        answer = deployment.agent(attempt, "uploads/commit", {"kind": "checkpoint", "nonce": where["nonce"], "parts": [sent]})
+        answer = deployment.agent(
+            attempt, "uploads/commit", {"kind": "checkpoint", "nonce": where["nonce"], "parts": [sent]}
+        )
         assert answer.status == 422, answer.raw
 
 

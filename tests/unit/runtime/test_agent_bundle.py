@@ -1,33 +1,38 @@
-"""The file that machines fetch."""
+"""The agent as the file that machines fetch."""
 
 import hashlib
-import io
 import subprocess
 import sys
 import zipfile
+from io import BytesIO
 from pathlib import Path
 
 from spotferry.runtime.agent_bundle import agent_bundle
 
 
-def test_bundle_is_the_same_every_time() -> None:
-    """Digest and bytes depend on the source alone: no times, no order of a file system, nothing compressed."""
+def test_the_same_source_gives_the_same_bytes() -> None:
+    """A digest stored with an attempt stays the digest of what a machine fetches."""
     first = agent_bundle()
     agent_bundle.cache_clear()
     assert agent_bundle() == first
-    assert first.sha256 == hashlib.sha256(first.content).hexdigest()
-    with zipfile.ZipFile(io.BytesIO(first.content)) as bundle:
-        entries = bundle.infolist()
+    assert hashlib.sha256(first.content).hexdigest() == first.sha256
+
+
+def test_it_holds_the_agent_and_nothing_else_of_ours() -> None:
+    """The package's own files, a main and no time stamps."""
+    entries = zipfile.ZipFile(BytesIO(agent_bundle().content)).infolist()
+    names = {entry.filename for entry in entries}
+    assert {"__main__.py", "spotferry/__init__.py", "spotferry/agent/__main__.py"} <= names
+    assert all(n in {"__main__.py", "spotferry/__init__.py"} or n.startswith("spotferry/agent/") for n in names)
     assert {entry.date_time for entry in entries} == {(1980, 1, 1, 0, 0, 0)}
-    assert [entry.filename for entry in entries] == sorted(entry.filename for entry in entries)
 
 
-def test_bundle_runs_by_itself_and_needs_settings(tmp_path: Path) -> None:
-    """It imports nothing but itself and the standard library; without settings it ends at once."""
+def test_it_starts_without_anything_installed(tmp_path: Path) -> None:
+    """Python alone runs it, isolated, and without settings on its input it refuses to go on."""
     path = tmp_path / "agent.pyz"
     path.write_bytes(agent_bundle().content)
-    done = subprocess.run(
-        [sys.executable, "-I", str(path)], input=b"{}", capture_output=True, check=False, cwd=tmp_path, timeout=20
-    )
-    assert done.returncode == 64
-    assert b"the settings lack" in done.stderr
+    command = [sys.executable, "-I", "-S", "-X", "utf8", str(path)]
+    ran = subprocess.run(command, input=b"", capture_output=True, cwd=tmp_path, timeout=30, check=False)
+    assert ran.returncode != 0
+    assert b"ModuleNotFoundError" not in ran.stderr
+    assert b"ImportError" not in ran.stderr

@@ -88,7 +88,7 @@ def test_an_instance_that_is_not_known_is_refused_in_the_same_words(world: World
         f"Bearer ../x.{FOREIGN}.{FOREIGN}",
         f"Bearer {'i' * 65}.{FOREIGN}.{FOREIGN}",
         f"Bearer i-1.{FOREIGN.replace('0', 'G')}.{FOREIGN}",
-        f"Bearer i-1.{'٠' * 64}.{FOREIGN}",
+        f"Bearer i-1.{chr(0x660) * 64}.{FOREIGN}",
     ],
 )
 def test_a_header_that_is_no_agents_is_refused(world: World, header: str) -> None:

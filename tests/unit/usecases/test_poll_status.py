@@ -147,9 +147,7 @@ def test_a_cloud_that_is_not_here_any_more_does_not_stop_the_others(world: World
 
 
 @pytest.mark.parametrize("error", [SpotferryError("no"), ValueError("a bug")])
-def test_one_failing_job_does_not_stop_the_others(
-    world: World, monkeypatch: pytest.MonkeyPatch, error: Exception
-) -> None:
+def test_one_failing_job_does_not_stop_the_others(world: World, error: Exception) -> None:
     """Whatever goes wrong with one job is reported by its id; the others are repaired."""
     first, one = world.running()
     second, two = world.running()

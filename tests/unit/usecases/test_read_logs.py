@@ -193,3 +193,9 @@ def test_attempts_that_are_over_and_read_leave_the_cursor(world: World) -> None:
 def test_a_position_is_found_in_its_key() -> None:
     """Where a piece begins and ends stands in its key."""
     assert Position.of_key(log_key("j-1", 3, 10, 20)) == Position(3, 10, 20)
+
+
+def test_a_cursor_survives_its_text() -> None:
+    """What is handed out is read back the same, position by position."""
+    positions = [Position(3, 10, 20), Position(4, 0, 7)]
+    assert list(parse_cursor(",".join(map(str, positions))).values()) == positions

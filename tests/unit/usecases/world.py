@@ -31,9 +31,9 @@ from spotferry.usecases.take_archive import Addresses, Commit, TakeArchive
 from spotferry.usecases.word import Pace, SayWord
 from tests.fakes import (
     FakeCatalogue,
+    FakeClock,
     FakeCloud,
     FakeClouds,
-    FakeClock,
     FakeObjects,
     FakeQueue,
     FakeRegions,
