@@ -140,4 +140,4 @@ def an_event(kind: type[e.Event], instance_id: str = OWNER, *, epoch: int = 2) -
             return kind("ann")
         case e.HoldExpired:
             return e.HoldExpired()
-    return kind(instance_id)  # type: ignore[call-arg]  # the kinds left over take the attempt alone
+    return kind(instance_id)  # type: ignore[call-arg, arg-type]  # the kinds left over take the attempt alone

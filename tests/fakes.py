@@ -13,6 +13,7 @@ from spotferry.ports.cloud import RegionSettings
 from spotferry.types import (
     Attempt,
     Candidate,
+    Instance,
     InvalidInput,
     LaunchRequest,
     Misconfigured,
@@ -219,8 +220,9 @@ class FakeCloud:
             broker_url="",
         )
 
-    def create_instance(self, candidate: Attempt) -> Attempt:
+    def create_instance(self, candidate: Instance) -> Attempt:
         """One machine a token."""
+        assert isinstance(candidate, Attempt)
         self._call("create", candidate.region)
         made = self.machines.get(candidate.cedana_id)
         if made is None:
@@ -230,31 +232,31 @@ class FakeCloud:
         self._call("create", candidate.region, after=True)
         return made
 
-    def destroy_instance(self, instance: Attempt) -> None:
+    def destroy_instance(self, instance: Instance) -> None:
         """It begins to end."""
         self._call("destroy", instance.region)
         self.destroyed.append(instance.cedana_id)
         if instance.cedana_id in self.machines and self.machines[instance.cedana_id].state != "terminated":
             self.set_state(instance.cedana_id, "shutting-down")
 
-    def describe_instance(self, instances: Sequence[Attempt], filter: str) -> list[Attempt]:  # noqa: A002 (the seed's name)
+    def describe_instance(self, instances: Sequence[Instance], filter: str) -> list[Instance]:  # noqa: A002 (the seed's name)
         """As the cloud sees them."""
         assert not filter
         for region in sorted({i.region for i in instances}):
             self._call("describe", region)
         return [i if self.hidden else self._seen(i) for i in instances]
 
-    def _seen(self, instance: Attempt) -> Attempt:
+    def _seen(self, instance: Instance) -> Instance:
         machine = self.machines.get(instance.cedana_id)
         if machine is None:
             return instance.model_copy(update={"state": "terminated"})
         return instance.model_copy(update={"state": machine.state, "cloud_reason": machine.cloud_reason})
 
-    def get_instance_statuses(self, instances: Sequence[Attempt]) -> Mapping[str, ProviderEvent]:
+    def get_instance_statuses(self, instances: Sequence[Instance]) -> Mapping[str, ProviderEvent]:
         """What was announced for any of them."""
         return {i.cedana_id: self.statuses[i.cedana_id] for i in instances if i.cedana_id in self.statuses}
 
-    def get_instance_status(self, instance: Attempt) -> ProviderEvent | None:
+    def get_instance_status(self, instance: Instance) -> ProviderEvent | None:
         """What was announced for it."""
         return self.statuses.get(instance.cedana_id)
 

@@ -5,17 +5,17 @@ from typing import Any
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from spotferry.runtime.batches import each_message
+from spotferry.runtime.machines import machines
 from spotferry.runtime.observability import count, logger, metrics
 from spotferry.runtime.queues import Message
-from spotferry.runtime.wiring import wiring
 
 
 def perform(message: Message) -> None:
     """Place the job, or settle the launch."""
     if message.kind == "check_launch":
-        wiring().check_launch(message.job_id, message.instance_id)
+        machines().check_launch(message.job_id, message.instance_id)
         return
-    plan = wiring().create_instance(message.job_id)
+    plan = machines().create_instance(message.job_id)
     if plan is not None:
         count("Placements" if plan.chosen else "PlacementsDeferred")
         logger.info("placed", extra={"job_id": message.job_id, "why": plan.words})

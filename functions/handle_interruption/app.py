@@ -7,6 +7,7 @@ from typing import Any
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from spotferry.runtime.batches import each_body
+from spotferry.runtime.machines import machines
 from spotferry.runtime.observability import count, logger, metrics
 from spotferry.runtime.wiring import wiring
 from spotferry.types.errors import InvalidInput, Problem
@@ -17,7 +18,7 @@ Json = dict[str, Any]  # Any: the bus's JSON, whatever a cloud sends
 
 def hear(envelope: Mapping[str, Any]) -> None:
     """Handle one event; one about a machine that nobody knows is heard once more."""
-    if Heard.UNKNOWN in wiring().handle_interruption(envelope):
+    if Heard.UNKNOWN in machines().handle_interruption(envelope):
         count("UnknownEvents")
         wiring().notices.send(envelope)
 
@@ -28,7 +29,7 @@ def hear_again(body: str) -> None:
         envelope = json.loads(body)
     except ValueError as error:
         raise InvalidInput([Problem("", f"is not an event: {error}")]) from error
-    if not isinstance(envelope, dict) or Heard.UNKNOWN in wiring().handle_interruption(envelope):
+    if not isinstance(envelope, dict) or Heard.UNKNOWN in machines().handle_interruption(envelope):
         count("ForeignEvents")
 
 

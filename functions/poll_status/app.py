@@ -5,15 +5,15 @@ from typing import Any
 
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
+from spotferry.runtime.machines import machines
 from spotferry.runtime.observability import count, logger, metrics
-from spotferry.runtime.wiring import wiring
 
 
 @logger.inject_lambda_context(clear_state=True)
 @metrics.log_metrics
 def handler(_event: dict[str, Any], _context: LambdaContext) -> dict[str, Any]:  # Any: the schedule's JSON
     """Entry point."""
-    polled = asdict(wiring().poll_status())
+    polled = asdict(machines().poll_status())
     logger.info("polled", extra=polled)
     count("JobsUnsettled", polled["jobs"])
     count("PollProblems", len(polled["problems"]))

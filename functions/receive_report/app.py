@@ -4,8 +4,8 @@ from typing import Any
 
 from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.utilities.typing import LambdaContext
-from pydantic import TypeAdapter
 
+from spotferry.runtime.agents import agents
 from spotferry.runtime.http import AGENT_BODY_LIMIT_BYTES, json_body, resolver
 from spotferry.runtime.observability import logger, metrics
 from spotferry.runtime.wiring import wiring
@@ -17,11 +17,10 @@ from spotferry.usecases.take_archive import Addresses, Commit
 
 app = resolver()
 Json = dict[str, Any]  # Any: JSON of the protocol
-_log = TypeAdapter(LogChunk | None)
 
 
 def _speaker(*, hello: bool = False) -> Attempt:
-    return wiring().authenticate(app.current_event.headers.get("authorization", ""), hello=hello)
+    return agents().authenticate(app.current_event.headers.get("authorization", ""), hello=hello)
 
 
 @app.get("/agent/v1/agent/<digest>")
@@ -34,23 +33,23 @@ def download(digest: str) -> Response[bytes]:
 def hear(call: str) -> Json:
     """Hello, heartbeat, report, uploads."""
     attempt, body = _speaker(hello=call == "hello"), json_body(app, AGENT_BODY_LIMIT_BYTES)
-    log = _log.validate_python(body.get("log"))
+    log = LogChunk.of(body.get("log"))
     match call:
         case "hello":
-            return wiring().greet_agent(attempt)
+            return agents().greet_agent(attempt)
         case "heartbeat":
-            return wiring().hear_agent.heartbeat(attempt, str(body.get("phase", "")), log)
+            return agents().hear_agent.heartbeat(attempt, str(body.get("phase", "")), log)
         case "report":
-            return wiring().hear_agent.report(attempt, str(body.get("event", "")), body.get("data") or {}, log)
+            return agents().hear_agent.report(attempt, str(body.get("event", "")), body.get("data") or {}, log)
         case "uploads":
-            return wiring().take_archive.addresses(attempt, Addresses.model_validate(body))
+            return agents().take_archive.addresses(attempt, Addresses.model_validate(body))
     raise NotFound(f"agents have no call {call}")
 
 
 @app.post("/agent/v1/uploads/commit")
 def commit() -> Json:
     """Make an archive count."""
-    return wiring().take_archive.commit(_speaker(), Commit.model_validate(json_body(app, AGENT_BODY_LIMIT_BYTES)))
+    return agents().take_archive.commit(_speaker(), Commit.model_validate(json_body(app, AGENT_BODY_LIMIT_BYTES)))
 
 
 @logger.inject_lambda_context(clear_state=True)

@@ -6,7 +6,7 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from spotferry.runtime.http import caller, resolver, whole_number
 from spotferry.runtime.observability import logger, metrics
-from spotferry.runtime.wiring import wiring
+from spotferry.runtime.people import people
 
 app = resolver()
 Json = dict[str, Any]  # Any: JSON of the API
@@ -16,13 +16,13 @@ Json = dict[str, Any]  # Any: JSON of the API
 def list_jobs() -> Json:
     """The caller's jobs, newest first."""
     cursor = app.current_event.get_query_string_value("cursor")
-    return wiring().read_jobs.list(caller(app), whole_number(app, "limit", 50, 200), cursor)
+    return people().read_jobs.list(caller(app), whole_number(app, "limit", 50, 200), cursor)
 
 
 @app.get("/jobs/<job_id>")
 def show_job(job_id: str) -> Json:
     """One job with all its machines and what they cost."""
-    return wiring().read_jobs.show(job_id)
+    return people().read_jobs.show(job_id)
 
 
 @app.get("/jobs/<job_id>/<part>")
@@ -30,26 +30,26 @@ def show_part(job_id: str, part: str) -> Json:
     """A job's log after a cursor, its outputs, timeline, machines or checkpoints."""
     query = app.current_event.query_string_parameters or {}
     if part == "logs":
-        return wiring().read_logs(job_id, query.get("cursor", ""), follow=query.get("follow") == "true")
-    return wiring().read_outputs(job_id) if part == "outputs" else wiring().read_jobs.part(job_id, part)
+        return people().read_logs(job_id, query.get("cursor", ""), follow=query.get("follow") == "true")
+    return people().read_outputs(job_id) if part == "outputs" else people().read_jobs.part(job_id, part)
 
 
 @app.post("/jobs/<job_id>/<order>")
 def steer(job_id: str, order: str) -> Json:
     """Cancel or retry."""
-    return {"job": wiring().read_jobs.full(wiring().steer_job(order, job_id, caller(app)))}
+    return {"job": people().read_jobs.full(people().steer_job(order, job_id, caller(app)))}
 
 
 @app.get("/instances")
 def list_instances() -> Json:
     """All machines that are not known to be gone."""
-    return wiring().read_jobs.living_instances()
+    return people().read_jobs.living_instances()
 
 
 @app.post("/instances/<instance_id>/destroy")
 def destroy(instance_id: str) -> Json:
     """End one machine; its job goes on elsewhere."""
-    return wiring().read_jobs.instance(wiring().steer_job.end_machine(instance_id, caller(app)))
+    return people().read_jobs.instance(people().steer_job.end_machine(instance_id, caller(app)))
 
 
 @logger.inject_lambda_context(clear_state=True)

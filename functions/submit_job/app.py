@@ -8,8 +8,8 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from spotferry.runtime.http import body_text, caller, json_body, resolver
 from spotferry.runtime.observability import count, logger, metrics
+from spotferry.runtime.people import people
 from spotferry.runtime.submissions import read_submission
-from spotferry.runtime.wiring import wiring
 from spotferry.types.job import Upload
 
 app = resolver()
@@ -19,13 +19,13 @@ Json = dict[str, Any]  # Any: JSON of the API
 @app.post("/uploads")
 def request_upload() -> Json:
     """Where a packed work directory goes."""
-    return wiring().request_upload(Upload.model_validate(json_body(app)))
+    return people().request_upload(Upload.model_validate(json_body(app)))
 
 
 @app.post("/plan")
 def plan_job() -> Json:
     """What a job file would get now."""
-    plan = wiring().plan_job(read_submission(body_text(app), caller(app)).spec)
+    plan = people().plan_job(read_submission(body_text(app), caller(app)).spec)
     return plan.to_json()
 
 
@@ -33,11 +33,11 @@ def plan_job() -> Json:
 def submit_job() -> Response[Json]:
     """Make a job; the same Idempotency-Key and body is the same job."""
     key = app.current_event.headers.get("idempotency-key", "")
-    submitted = wiring().submit_job(read_submission(body_text(app), caller(app), key))
+    submitted = people().submit_job(read_submission(body_text(app), caller(app), key))
     if submitted.is_new:
         count("JobsAccepted")
     status = HTTPStatus.CREATED if submitted.is_new else HTTPStatus.OK
-    answer = {"job": wiring().read_jobs.full(submitted.job), "plan": submitted.plan.to_json()}
+    answer = {"job": people().read_jobs.full(submitted.job), "plan": submitted.plan.to_json()}
     return Response(status.value, "application/json", answer)
 
 

@@ -126,7 +126,6 @@ def test_a_notice_is_one_save_one_ban_and_one_message(world: World) -> None:
     """Between the notice and the successor's placement stands nothing else."""
     _, attempt = world.running()
     sent = len(world.queue.sent)
-    notice = {"kind": "take_back", "code": "terminate"}
-    counted = calls(world, lambda: world.report(attempt, "notice", **notice))
+    counted = calls(world, lambda: world.report(attempt, "notice", kind="take_back", code="terminate"))
     assert (counted["save"], counted["ban"], writes(counted)) == (1, 1, 2)
     assert len(world.queue.sent) == sent + 1

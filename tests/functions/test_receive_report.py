@@ -7,6 +7,7 @@ import json
 import pytest
 
 from spotferry.runtime.agent_bundle import agent_bundle
+from spotferry.runtime.machines import Machines
 from spotferry.types import JobState
 from tests.functions.deployment import Deployment, event, http_event
 
@@ -195,7 +196,7 @@ def test_secrets_travel_once_and_are_logged_nowhere(
     ssm = deployment.wiring.parameters._client()
     ssm.put_parameter(Name="/spotferry/test/secrets/TOKEN", Value="s3cr3t-value", Type="SecureString")
     job_id = deployment.submit("task:\n  run: x\nsecrets: [TOKEN]\n").json["job"]["job_id"]
-    deployment.wiring.create_instance(job_id)
+    Machines(deployment.wiring).create_instance(job_id)
     attempt = deployment.attempts(job_id)[-1]
     answer = deployment.agent(attempt, "hello", {})
     assert answer.json["plan"]["secrets"] == {"TOKEN": "s3cr3t-value"}
@@ -212,7 +213,7 @@ def test_secrets_travel_once_and_are_logged_nowhere(
 def test_a_missing_secret_is_the_operators_and_holds_the_job(deployment: Deployment) -> None:
     """500 until it is there; the job says what is missing."""
     job_id = deployment.submit("task:\n  run: x\nsecrets: [TOKEN]\n").json["job"]["job_id"]
-    deployment.wiring.create_instance(job_id)
+    Machines(deployment.wiring).create_instance(job_id)
     answer = deployment.agent(deployment.attempts(job_id)[-1], "hello", {})
     assert (answer.status, answer.json["kind"]) == (500, "Misconfigured")
     assert deployment.job(job_id).state is JobState.STARTUP_FAILED

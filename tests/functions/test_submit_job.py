@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from spotferry.runtime.machines import Machines
 from spotferry.types import JobState
 from tests.functions.deployment import JOB_FILE, Deployment, as_base64, event, http_event
 
@@ -66,7 +67,7 @@ def test_the_same_key_and_body_is_the_same_job(deployment: Deployment) -> None:
     first = deployment.submit(key="k")
     assert first.status == 201
     job_id = first.json["job"]["job_id"]
-    deployment.wiring.create_instance(job_id)
+    Machines(deployment.wiring).create_instance(job_id)
     second = deployment.submit(key="k")
     assert (second.status, second.json["job"]["job_id"]) == (200, job_id)
     assert second.json["job"]["state"] == "PROVISIONING"

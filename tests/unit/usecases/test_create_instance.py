@@ -4,6 +4,7 @@ from datetime import timedelta
 
 import pytest
 
+from spotferry.domain.events import NoticeReceived
 from spotferry.domain.view import CheckLaunch, PlaceJob
 from spotferry.types import (
     AttemptPhase,
@@ -289,7 +290,9 @@ def test_a_cloud_that_throttles_every_preparation_defers_the_job(world: World) -
     """After so many fruitless candidates the job waits, and its reason does not claim that one was had."""
     world.cloud.refuse(TryAgainLater("RequestLimitExceeded", "slow down"), times=100, on="prepare")
     job = world.submit()
-    world.create_instance(job.job_id)
+    plan = world.create_instance(job.job_id)
+    assert plan is not None
+    assert plan.chosen is None
     assert world.cloud.calls["prepare"] == 8
     assert world.state(job) is JobState.PENDING
     assert "could not be prepared" in world.job(job).reason
@@ -311,3 +314,45 @@ def test_a_job_that_is_over_gets_no_machine(world: World) -> None:
     assert world.create_instance(job.job_id) is None
     assert world.cloud.machines == {}
     assert world.state(job) is JobState.CANCELLED
+
+
+OWN_FAULT = LaunchRefused("InvalidAMIID.NotFound", "there is no image ami-gone", scope="none")
+
+
+@pytest.mark.parametrize("where", ["prepare", "create"])
+def test_what_the_job_itself_asks_for_is_at_fault(world: World, where: str) -> None:
+    """An image of the job's own that does not exist is missing everywhere: the job fails with the cloud's words."""
+    world.cloud.refuse(OWN_FAULT, times=2, on=where)
+    job = world.submit(machine_image="ami-gone")
+    world.perform()
+    assert world.state(job) is JobState.FAILED
+    assert "ami-gone" in world.job(job).reason
+    assert world.job(job).is_settled
+    assert world.store.bans(["aws"], world.clock()) == {}
+    assert world.cloud.machines == {}
+
+
+def test_a_running_job_is_not_failed_by_its_successors_refusal(world: World) -> None:
+    """While the owner may still save its work, a successor that cannot be had is only tried again later."""
+    job, owner = world.running()
+    world.cloud.refuse(OWN_FAULT, on="prepare")
+    world.change(job.job_id, NoticeReceived(owner.cedana_id, "terminate"), owner.cedana_id)
+    world.perform()
+    assert world.state(job) is JobState.INTERRUPTED
+    assert world.messages(job)[-1].startswith("no machine now: there is no image ami-gone; next try at")
+    world.clock.move(seconds=15)
+    world.perform()
+    assert world.job(job).successor_id
+
+
+def test_of_a_job_that_is_cancelled_while_the_cloud_refuses_nothing_is_left(world: World) -> None:
+    """A refusal that comes after the cancel ends the job as cancelled, not as failed."""
+    world.cloud.refuse(ProviderUnavailable("Timeout", "no answer"))
+    job = world.submit()
+    world.create_instance(job.job_id)
+    attempt = world.attempt(job)
+    world.steer("cancel", job.job_id, "ann")
+    world.cloud.refuse(OWN_FAULT)
+    world.ask(job.job_id, attempt)
+    assert world.state(job) is JobState.CANCELLED
+    assert world.job(job).is_settled

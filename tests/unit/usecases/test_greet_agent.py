@@ -2,6 +2,7 @@
 
 import pytest
 
+from spotferry.domain.events import LaunchFailed
 from spotferry.types import AttemptPhase, JobState, Misconfigured, StaleAttempt, Upload
 from spotferry.usecases.keys import upload_key
 from tests.unit.usecases.world import ARCHIVE, SHA, World, state_change
@@ -173,3 +174,15 @@ def test_a_machine_of_a_cancelled_job_is_told_to_stop(world: World) -> None:
     job, attempt = world.set_up()
     world.steer("cancel", job.job_id, "ann")
     assert world.hello(attempt)["directive"]["kind"] == "stop"
+
+
+def test_a_machine_that_wakes_up_while_the_job_has_none_is_stale(world: World) -> None:
+    """The job waits for a machine, but not for this one: it is told to go, not that its hello was wrong."""
+    world.cloud.lose_answer()
+    job = world.submit()
+    world.create_instance(job.job_id)
+    attempt = world.attempt(job)
+    world.change(job.job_id, LaunchFailed(attempt.cedana_id, "Odd", "it said no"), attempt.cedana_id)
+    assert world.state(job) is JobState.PENDING
+    with pytest.raises(StaleAttempt):
+        world.greet(attempt)

@@ -71,7 +71,11 @@ def test_the_way_of_a_job_that_goes_well(world: World) -> None:
 def test_a_report_that_comes_twice_is_one(world: World, event: str, data: dict[str, Any]) -> None:
     """The answer was lost and the agent repeats: the same answer, and nothing is saved twice."""
     job, attempt = world.set_up()
-    way = {"setup_finished": {"seconds": 3}, "task_started": {}, "task_exited": {"exit_code": 0}}
+    way: dict[str, dict[str, Any]] = {
+        "setup_finished": {"seconds": 3},
+        "task_started": {},
+        "task_exited": {"exit_code": 0},
+    }
     for earlier, known in way.items():
         if earlier == event:
             break
@@ -204,9 +208,9 @@ def test_an_attempt_that_lost_the_job_is_told_to_stop(world: World) -> None:
     world.hello(successor)
     world.report(owner, "released")
     revision = world.job(job).revision
-    for event, data in (("task_exited", {"exit_code": 0}), ("task_started", {}), ("checkpoint_failed", {})):
+    for event in ("task_exited", "task_started", "checkpoint_failed"):
         with pytest.raises(StaleAttempt):
-            world.report(owner, event, **data)
+            world.report(owner, event, exit_code=0)
     assert world.job(job).revision == revision
 
 
@@ -287,7 +291,15 @@ def test_the_log_of_a_stale_attempt_is_kept(world: World) -> None:
     assert world.read_logs(job.job_id)["chunks"][0]["text"] == "last words"
 
 
-@pytest.mark.parametrize("log", [LogChunk(offset=-1, text="x"), LogChunk(offset=0, text="x" * (1024 * 1024 + 1))])
+@pytest.mark.parametrize(
+    "log",
+    [
+        LogChunk(offset=-1, text="x"),
+        LogChunk(offset=0, text="x" * (1024 * 1024 + 1)),
+        LogChunk(offset=0, text="\ud800"),
+    ],
+    ids=["before the beginning", "too long", "half a character"],
+)
 def test_a_piece_of_log_out_of_bounds_is_refused(world: World, log: LogChunk) -> None:
     """Nothing is stored of it."""
     _, attempt = world.running()

@@ -117,3 +117,9 @@ def test_a_part_that_does_not_exist_is_refused(world: World) -> None:
     """Nothing is made up."""
     with pytest.raises(NotFound, match="secrets"):
         world.read_jobs.part(world.submit().job_id, "secrets")
+
+
+def test_a_machine_at_hand_is_shown_like_any_other(world: World) -> None:
+    """What an order about a machine answers is what the list shows of it."""
+    job, attempt = world.running()
+    assert world.read_jobs.instance(attempt)["instance"] == world.read_jobs.instances_of(job.job_id)["instances"][0]

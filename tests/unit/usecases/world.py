@@ -40,7 +40,7 @@ from tests.fakes import (
     FakeSecrets,
 )
 
-Json = dict[str, Any]  # Any: JSON as the protocol has it
+Json = dict[str, Any]  # Any, here and below: JSON as the protocol and the job file have it
 SHA = "ab" * 32
 BUNDLE = AgentBundle(sha256="cd" * 32, body=b"the agent")
 ARCHIVE = b"a packed work directory"
@@ -176,11 +176,11 @@ class World:
 
     # ---- the steps of a job
 
-    def submit(self, key: str = "", **spec: object) -> Job:
+    def submit(self, key: str = "", **spec: Any) -> Job:
         """A job that is accepted."""
         return self.submitted(key, **spec).job
 
-    def submitted(self, key: str = "", *, upload: Upload | None = None, body: str = "", **spec: object) -> Submitted:
+    def submitted(self, key: str = "", *, upload: Upload | None = None, body: str = "", **spec: Any) -> Submitted:
         """The answer to a submission."""
         job_file = JobFile.model_validate({"task": {"run": ["./run"]}, **spec})
         return self.submit_job(Submission("ann", job_file, "job.yml", upload, body or SHA, key))
@@ -223,7 +223,7 @@ class World:
         """The agent says hello."""
         return self.greet(self.authenticate(bearer(attempt), hello=True))
 
-    def report(self, attempt: Attempt, event: str, log: LogChunk | None = None, **data: object) -> Json:
+    def report(self, attempt: Attempt, event: str, log: LogChunk | None = None, **data: Any) -> Json:
         """The agent reports."""
         return self.hear.report(self.authenticate(bearer(attempt)), event, data, log)
 
@@ -231,26 +231,26 @@ class World:
         """The agent's heartbeat."""
         return self.hear.heartbeat(self.authenticate(bearer(attempt)), phase, log)
 
-    def launched(self, **spec: object) -> tuple[Job, Attempt]:
+    def launched(self, **spec: Any) -> tuple[Job, Attempt]:
         """A job whose machine was made."""
         job = self.submit(**spec)
         self.perform()
         return self.job(job), self.attempt(job)
 
-    def set_up(self, **spec: object) -> tuple[Job, Attempt]:
+    def set_up(self, **spec: Any) -> tuple[Job, Attempt]:
         """A job whose agent has said hello."""
         job, attempt = self.launched(**spec)
         self.hello(attempt)
         return self.job(job), self.attempt(job)
 
-    def running(self, **spec: object) -> tuple[Job, Attempt]:
+    def running(self, **spec: Any) -> tuple[Job, Attempt]:
         """A job whose task runs."""
         job, attempt = self.set_up(**spec)
         self.report(attempt, "setup_finished", seconds=3)
         self.report(attempt, "task_started", restored_from=None)
         return self.job(job), self.attempt(job)
 
-    def interrupted(self, **spec: object) -> tuple[Job, Attempt, Attempt]:
+    def interrupted(self, **spec: Any) -> tuple[Job, Attempt, Attempt]:
         """A job whose machine is being taken back, with its successor launched: owner and successor."""
         job, owner = self.running(**spec)
         self.interruption(warning(owner))

@@ -1,4 +1,4 @@
-"""The only module that names concrete adapters: it puts the use cases of one function together, on demand."""
+"""The only module that names concrete adapters; `people`, `agents` and `machines` put use cases over them."""
 
 import os
 from collections.abc import Callable
@@ -10,7 +10,6 @@ from spotferry.catalog.source import CatalogueFile
 from spotferry.domain.boot import agent_token, user_data
 from spotferry.ports.cloud import CloudProvider
 from spotferry.providers import registry
-from spotferry.runtime.agent_bundle import agent_bundle
 from spotferry.runtime.aws_clients import Client, client
 from spotferry.runtime.bucket import Bucket
 from spotferry.runtime.parameters import Parameters
@@ -20,25 +19,9 @@ from spotferry.store.dynamo import DynamoStore
 from spotferry.store.models import TableNames
 from spotferry.types.errors import Misconfigured
 from spotferry.types.instance import Attempt
-from spotferry.usecases.agents import Authenticate
 from spotferry.usecases.change import ChangeJob
-from spotferry.usecases.check_launch import CheckLaunch
-from spotferry.usecases.create_instance import AgentBundle, CreateInstance
-from spotferry.usecases.destroy_instance import DestroyInstance
-from spotferry.usecases.greet_agent import GreetAgent
-from spotferry.usecases.handle_interruption import HandleInterruption
-from spotferry.usecases.hear_agent import HearAgent
 from spotferry.usecases.launch import AskCloud
 from spotferry.usecases.plan_job import PlanJob
-from spotferry.usecases.poll_status import PollStatus
-from spotferry.usecases.read_jobs import ReadJobs
-from spotferry.usecases.read_logs import ReadLogs
-from spotferry.usecases.read_outputs import ReadOutputs
-from spotferry.usecases.request_upload import RequestUpload
-from spotferry.usecases.steer_job import SteerJob
-from spotferry.usecases.submit_job import SubmitJob
-from spotferry.usecases.take_archive import TakeArchive
-from spotferry.usecases.word import SayWord
 
 
 def utc_now() -> datetime:
@@ -62,7 +45,7 @@ class LoadedClouds:
 
 
 class Wiring:
-    """All use cases over the adapters that the settings name."""
+    """The adapters that the settings name, each made when it is first asked for."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
@@ -151,113 +134,14 @@ class Wiring:
         return ChangeJob(self.store, self.queue, utc_now)
 
     @cached_property
-    def ask_cloud(self) -> AskCloud:
-        """Launches whose intent is saved."""
-        return AskCloud(self.change, self.clouds, self.store, utc_now)
-
-    @cached_property
     def plan_job(self) -> PlanJob:
         """Plans without jobs."""
         return PlanJob(self.catalogue, self.parameters, self.store, utc_now)
 
     @cached_property
-    def submit_job(self) -> SubmitJob:
-        """Submissions."""
-        return SubmitJob(
-            deployment=self.settings.deployment,
-            bucket=self.settings.need("bucket"),
-            store=self.store,
-            objects=self.objects,
-            queue=self.queue,
-            plan_job=self.plan_job,
-            clock=utc_now,
-        )
-
-    @cached_property
-    def create_instance(self) -> CreateInstance:
-        """Placements."""
-        bundle = agent_bundle()
-        return CreateInstance(
-            deployment=self.settings.deployment,
-            broker_url=self.settings.need("broker_url"),
-            agent=AgentBundle(bundle.sha256, bundle.content),
-            change=self.change,
-            plan_job=self.plan_job,
-            ask=self.ask_cloud,
-            clouds=self.clouds,
-            regions=self.parameters,
-            objects=self.objects,
-        )
-
-    @cached_property
-    def check_launch(self) -> CheckLaunch:
-        """Launches without an answer."""
-        return CheckLaunch(self.ask_cloud, self.clouds)
-
-    @cached_property
-    def destroy_instance(self) -> DestroyInstance:
-        """Machines that are to end."""
-        return DestroyInstance(self.ask_cloud, self.clouds)
-
-    @cached_property
-    def handle_interruption(self) -> HandleInterruption:
-        """What clouds announce."""
-        return HandleInterruption(self.ask_cloud, registry.parse_notice)
-
-    @cached_property
-    def poll_status(self) -> PollStatus:
-        """The sweep."""
-        return PollStatus(self.ask_cloud, self.clouds)
-
-    @cached_property
-    def authenticate(self) -> Authenticate:
-        """Agents' calls."""
-        return Authenticate(self.store, self.token_of)
-
-    @cached_property
-    def say_word(self) -> SayWord:
-        """The word to an agent."""
-        return SayWord(self.store, self.objects, self.settings.pace, utc_now)
-
-    @cached_property
-    def greet_agent(self) -> GreetAgent:
-        """Hellos."""
-        return GreetAgent(self.change, self.say_word, self.parameters)
-
-    @cached_property
-    def hear_agent(self) -> HearAgent:
-        """Heartbeats and reports."""
-        return HearAgent(self.change, self.say_word, self.objects, self.ask_cloud)
-
-    @cached_property
-    def take_archive(self) -> TakeArchive:
-        """Checkpoints and outputs."""
-        return TakeArchive(self.change, self.say_word, self.hear_agent, self.objects)
-
-    @cached_property
-    def request_upload(self) -> RequestUpload:
-        """Work directories."""
-        return RequestUpload(self.objects)
-
-    @cached_property
-    def read_jobs(self) -> ReadJobs:
-        """Jobs as people see them."""
-        return ReadJobs(self.store, utc_now)
-
-    @cached_property
-    def read_logs(self) -> ReadLogs:
-        """Logs."""
-        return ReadLogs(self.store, self.objects, utc_now)
-
-    @cached_property
-    def read_outputs(self) -> ReadOutputs:
-        """Outputs."""
-        return ReadOutputs(self.store, self.objects)
-
-    @cached_property
-    def steer_job(self) -> SteerJob:
-        """People's orders."""
-        return SteerJob(self.change)
+    def ask_cloud(self) -> AskCloud:
+        """Launches whose intent is saved."""
+        return AskCloud(self.change, self.clouds, self.store, utc_now)
 
 
 @lru_cache(maxsize=1)

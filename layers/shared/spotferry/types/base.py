@@ -45,10 +45,12 @@ Time = Annotated[AwareDatetime, PlainSerializer(_in_seconds, return_type=str, wh
 class Value(BaseModel):
     """An immutable value that crosses a wire; unknown fields are refused."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, defer_build=True)
 
 
 class Record(BaseModel):
     """An immutable stored record; fields of a later version are ignored, changes are made by `model_copy`."""
 
-    model_config = ConfigDict(frozen=True, extra="ignore", populate_by_name=True, protected_namespaces=())
+    model_config = ConfigDict(
+        frozen=True, extra="ignore", populate_by_name=True, protected_namespaces=(), defer_build=True
+    )

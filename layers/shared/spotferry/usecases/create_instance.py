@@ -87,17 +87,21 @@ class CreateInstance:
     def _place(self, view: View) -> Plan:
         for _ in range(_CANDIDATES):
             plan = self.plan_job.plan(view.job.spec, _avoid(view))
-            if plan.chosen is None:
+            candidate = plan.chosen
+            if candidate is None:
                 self._not_now(view, plan)
                 return plan
             try:
-                request = self._prepare(view.job, plan.chosen)
+                request = self._prepare(view.job, candidate)
             except LaunchRefused as refusal:
-                self._not_now(view, plan.model_copy(update={"impossible": True, "words": refusal.message}))
+                plan = plan.model_copy(update={"chosen": None, "impossible": True, "words": refusal.message})
+                self._not_now(view, plan)
                 return plan
             if request is not None:
-                self._launch(view, plan, plan.chosen, request)
+                self._launch(view, plan, candidate, request)
                 return plan
+        words = f"the {_CANDIDATES} cheapest that fit could not be prepared; the last one was: {plan.words}"
+        plan = plan.model_copy(update={"chosen": None, "words": words})
         self._not_now(view, plan)
         return plan
 
@@ -165,10 +169,7 @@ class CreateInstance:
             self.change.on(view, e.PlacementImpossible(plan.words))
             return
         pause = timedelta(seconds=_PAUSES[min(view.job.tries, len(_PAUSES) - 1)])
-        refused = (
-            f"the {_CANDIDATES} cheapest that fit could not be prepared; the next would be: " if plan.chosen else ""
-        )
-        self.change.on(view, e.PlacementDeferred(refused + plan.words, now + pause))
+        self.change.on(view, e.PlacementDeferred(plan.words, now + pause))
 
 
 def _machine(candidate: Candidate) -> Attempt:

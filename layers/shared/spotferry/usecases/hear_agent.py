@@ -25,6 +25,15 @@ class LogChunk(Record):
     offset: int
     text: str
 
+    @classmethod
+    def of(cls, said: object) -> "LogChunk | None":
+        """The piece in a message; None where it brings none.
+
+        Raises:
+            ValidationError: it is not what a piece should be.
+        """
+        return None if said is None else cls.model_validate(said)
+
 
 class NoticeData(Record):
     """What an agent read from its cloud's metadata service."""

@@ -33,11 +33,6 @@ class Polled:
     effects: int = 0
     problems: list[str] = field(default_factory=list)
 
-    def applied(self, event: e.Event) -> None:
-        """Count one event."""
-        name = type(event).__name__
-        self.events[name] = self.events.get(name, 0) + 1
-
     def count(self, event: e.Event) -> None:
         """One event more was applied."""
         name = type(event).__name__

@@ -1,0 +1,45 @@
+"""The use cases behind the agents' API."""
+
+from spotferry.runtime.wiring import Wiring, utc_now, wiring
+from spotferry.usecases.agents import Authenticate
+from spotferry.usecases.greet_agent import GreetAgent
+from spotferry.usecases.hear_agent import HearAgent
+from spotferry.usecases.take_archive import TakeArchive
+from spotferry.usecases.word import SayWord
+
+
+class Agents:
+    """What agents may ask for and report."""
+
+    def __init__(self, wiring: Wiring) -> None:
+        self._wiring = wiring
+
+    @property
+    def authenticate(self) -> Authenticate:
+        """Agents' calls."""
+        return Authenticate(self._wiring.store, self._wiring.token_of)
+
+    @property
+    def say_word(self) -> SayWord:
+        """The word to an agent."""
+        return SayWord(self._wiring.store, self._wiring.objects, self._wiring.settings.pace, utc_now)
+
+    @property
+    def greet_agent(self) -> GreetAgent:
+        """Hellos."""
+        return GreetAgent(self._wiring.change, self.say_word, self._wiring.parameters)
+
+    @property
+    def hear_agent(self) -> HearAgent:
+        """Heartbeats and reports."""
+        return HearAgent(self._wiring.change, self.say_word, self._wiring.objects, self._wiring.ask_cloud)
+
+    @property
+    def take_archive(self) -> TakeArchive:
+        """Checkpoints and outputs."""
+        return TakeArchive(self._wiring.change, self.say_word, self.hear_agent, self._wiring.objects)
+
+
+def agents() -> Agents:
+    """The function's own, over its own wiring."""
+    return Agents(wiring())

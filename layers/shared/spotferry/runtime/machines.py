@@ -1,0 +1,58 @@
+"""The use cases behind queues, bus and schedule."""
+
+from spotferry.providers import registry
+from spotferry.runtime.agent_bundle import agent_bundle
+from spotferry.runtime.wiring import Wiring, wiring
+from spotferry.usecases.check_launch import CheckLaunch
+from spotferry.usecases.create_instance import AgentBundle, CreateInstance
+from spotferry.usecases.destroy_instance import DestroyInstance
+from spotferry.usecases.handle_interruption import HandleInterruption
+from spotferry.usecases.poll_status import PollStatus
+
+
+class Machines:
+    """What is done about machines."""
+
+    def __init__(self, wiring: Wiring) -> None:
+        self._wiring = wiring
+
+    @property
+    def create_instance(self) -> CreateInstance:
+        """Placements."""
+        bundle = agent_bundle()
+        return CreateInstance(
+            deployment=self._wiring.settings.deployment,
+            broker_url=self._wiring.settings.need("broker_url"),
+            agent=AgentBundle(bundle.sha256, bundle.content),
+            change=self._wiring.change,
+            plan_job=self._wiring.plan_job,
+            ask=self._wiring.ask_cloud,
+            clouds=self._wiring.clouds,
+            regions=self._wiring.parameters,
+            objects=self._wiring.objects,
+        )
+
+    @property
+    def check_launch(self) -> CheckLaunch:
+        """Launches without an answer."""
+        return CheckLaunch(self._wiring.ask_cloud, self._wiring.clouds)
+
+    @property
+    def destroy_instance(self) -> DestroyInstance:
+        """Machines that are to end."""
+        return DestroyInstance(self._wiring.ask_cloud, self._wiring.clouds)
+
+    @property
+    def handle_interruption(self) -> HandleInterruption:
+        """What clouds announce."""
+        return HandleInterruption(self._wiring.ask_cloud, registry.parse_notice)
+
+    @property
+    def poll_status(self) -> PollStatus:
+        """The sweep."""
+        return PollStatus(self._wiring.ask_cloud, self._wiring.clouds)
+
+
+def machines() -> Machines:
+    """The function's own, over its own wiring."""
+    return Machines(wiring())
