@@ -11,7 +11,7 @@ from moto.moto_api._internal.models import moto_api_backend
 from spotferry.runtime import aws_clients
 from spotferry.runtime.observability import logger, metrics
 from spotferry.runtime.wiring import wiring
-from tests.fakes import FakeClouds
+from tests.fake_cloud import FakeClouds
 from tests.functions import deployment as made
 
 

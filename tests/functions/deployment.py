@@ -19,7 +19,8 @@ from spotferry.runtime.aws_clients import client
 from spotferry.runtime.wiring import Wiring
 from spotferry.store.models import TableNames, bind
 from spotferry.types import Attempt, Job
-from tests.fakes import OFFERS, FakeCloud, FakeObjects
+from tests.fake_cloud import FakeCloud
+from tests.fakes import OFFERS, FakeObjects
 
 Json = dict[str, Any]  # Any: JSON
 ROOT = Path(__file__).parents[2]

@@ -488,3 +488,35 @@ def test_what_cannot_happen_is_refused(story: Story) -> None:
     story.run()
     with pytest.raises(IllegalTransition, match="RUNNING cannot take retry_requested"):
         story.hear(e.RetryRequested("ann"))
+
+
+def test_what_is_said_twice_is_told_once(story: Story) -> None:
+    """A repeat of any report or answer adds nothing to the timeline."""
+    machine = story.launch()
+    twice: list[e.Event] = [
+        e.MachineCreated(machine, "cloud-i-1", "pending"),
+        e.AgentArrived(machine),
+        e.SetupFailed(machine, 2, "make"),
+        e.RetryRequested("ann"),
+        e.SetupFinished(machine, 3),
+        e.TaskStarted(machine, 2, "checkpoint 3 does not verify"),
+        e.CheckpointCommitted(machine, a_manifest(1), "m1.json"),
+    ]
+    for event in twice:
+        story.hear(event)
+        told = len(story.told)
+        if not isinstance(event, e.RetryRequested):
+            story.hear(event)
+        assert len(story.told) == told
+    assert "the task goes on from checkpoint 2 (checkpoint 3 does not verify)" in story.told
+
+
+def test_a_machine_that_nobody_needs_any_more_is_ended_by_the_poll(story: Story) -> None:
+    """Whatever was forgotten, a machine without a job is found by time alone."""
+    owner = story.run()
+    story.notice(owner)
+    successor = story.launch()
+    story.view = story.view.with_job(successor_id=None)
+    story.wait(seconds=1)
+    assert DestroyInstance(JOB_ID, successor, "cloud-i-2") in owed(story.view)
+    assert story.told[-1] == "ending machine cloud-i-2: the job no longer needs it"

@@ -5,7 +5,7 @@ import pytest
 from spotferry.domain import events as e
 from spotferry.types import Conflict, IllegalTransition, JobState, NotFound
 from tests.fakes import QueueAwayError
-from tests.unit.usecases.world import World
+from tests.unit.usecases.world import World, warning
 
 
 def test_nothing_is_sent_that_was_not_saved(world: World) -> None:
@@ -81,3 +81,13 @@ def test_what_does_not_exist_or_cannot_be_is_said(world: World) -> None:
         world.change(job.job_id, e.MachineGone("i-none"), "i-none")
     with pytest.raises(IllegalTransition):
         world.change(job.job_id, e.RetryRequested("ann"))
+
+
+def test_what_was_owed_before_is_not_sent_again_by_the_next_change(world: World) -> None:
+    """While a placement is under way, each further change of the job breeds no second one."""
+    _, owner = world.running()
+    world.interruption(warning(owner))
+    world.queue.take()
+    world.checkpoint(owner)
+    world.report(owner, "checkpoint_failed", reason="disk full")
+    assert world.queue.waiting == []

@@ -23,7 +23,7 @@ from spotferry.types import (
 )
 from spotferry.usecases.keys import agent_key
 from tests.fakes import OFFERS, FakeCatalogue, QueueAwayError
-from tests.unit.usecases.world import BUNDLE, World
+from tests.unit.usecases.world import BUNDLE, World, state_change
 
 
 def test_the_cheapest_is_chosen_saved_and_made(world: World) -> None:
@@ -305,6 +305,15 @@ def test_a_successor_avoids_the_pool_that_takes_the_machine_back(world: World) -
     assert job.successor_id == successor.cedana_id
     assert successor.epoch == 2
     assert (successor.instance_type, successor.availability_zone) != (owner.instance_type, owner.availability_zone)
+
+
+def test_a_pool_that_this_job_just_lost_is_avoided_without_any_ban(world: World) -> None:
+    """A machine that merely stops sets nothing aside for others, but this job looks elsewhere."""
+    job, owner = world.running()
+    world.interruption(state_change(owner, "stopping"))
+    world.perform()
+    assert world.store.bans(["aws"], world.clock()) == {}
+    assert world.attempt(job).availability_zone != owner.availability_zone
 
 
 def test_a_job_that_is_over_gets_no_machine(world: World) -> None:

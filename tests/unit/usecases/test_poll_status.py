@@ -99,7 +99,7 @@ def test_an_announcement_that_was_missed_on_the_bus_is_found(world: World) -> No
     assert world.state(job) is JobState.INTERRUPTED
     assert world.attempt(job, 0).notice_deadline == deadline
     saves = world.store.saves
-    world.poll()
+    assert world.poll().events == {}
     assert world.store.saves == saves
 
 

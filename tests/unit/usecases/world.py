@@ -29,11 +29,10 @@ from spotferry.usecases.steer_job import SteerJob
 from spotferry.usecases.submit_job import Submission, SubmitJob, Submitted
 from spotferry.usecases.take_archive import Addresses, Commit, TakeArchive
 from spotferry.usecases.word import Pace, SayWord
+from tests.fake_cloud import FakeCloud, FakeClouds
 from tests.fakes import (
     FakeCatalogue,
     FakeClock,
-    FakeCloud,
-    FakeClouds,
     FakeObjects,
     FakeQueue,
     FakeRegions,

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Protocol, runtime_checkable
 
 from spotferry.types.events import ProviderEvent
-from spotferry.types.instance import Instance
+from spotferry.types.instance import Instance, Offer
 
 PROVIDER_NAMES: tuple[str, ...] = ("aws", "gcp", "azure", "paperspace")
 """The clouds, in the order of the seed."""
@@ -65,6 +65,27 @@ class Provider(Protocol):
 class PricingModel(Protocol):
     """Where a cloud's prices come from."""
 
-    def get_prices(self) -> Iterable[Instance] | Iterator[Instance]:
-        """Every offer as an Instance whose price is filled in; a generator, so that memory stays bounded."""
+    def get_prices(self) -> Iterable[Instance]:
+        """Every offer in each market as an Instance whose price is filled in; a generator, so that memory stays
+        bounded.
+
+        Raises:
+            ProviderError: a region failed; what came before it is whole.
+        """
+        ...
+
+    def regions(self) -> Sequence[str]:
+        """The regions that have prices.
+
+        Raises:
+            ProviderError: the cloud does not say.
+        """
+        ...
+
+    def offers(self, region: str) -> Iterator[Offer]:
+        """One region's offers as they are now; a generator over the API's pages, so that memory stays bounded.
+
+        Raises:
+            ProviderError: this region failed; others are not touched by it.
+        """
         ...
