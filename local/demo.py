@@ -7,6 +7,7 @@ everything. The verdict reads only the API, the bucket and the process table; th
 import argparse
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -54,6 +55,7 @@ class Wish:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the demo; 0 only if everything that the verdict asks for is true."""
     wish = _parse(arguments)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # a polite end is one like Ctrl-C: all is ended first
     started = time.monotonic()
     try:
         with _state_dir() as state_dir, running(state_dir, Options(seed=wish.seed, tied=True)) as stack:

@@ -1,179 +1,24 @@
-"""All use cases over the fakes, and the steps that a job goes through, as people, agents and clouds take them."""
+"""One deployment, and the steps that a job goes through, as people, agents and clouds take them."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta
-from functools import cached_property
 from typing import Any
 
-from spotferry.domain.view import CheckLaunch, Decision, DestroyInstance, PlaceJob, Policy, View
-from spotferry.providers.registry import parse_notice
-from spotferry.store.memory import MemoryStore
+from spotferry.domain.view import CheckLaunch, DestroyInstance, PlaceJob
 from spotferry.types import Attempt, Job, JobFile, JobState, Upload
-from spotferry.usecases.agents import Authenticate
-from spotferry.usecases.change import ChangeJob
-from spotferry.usecases.check_launch import CheckLaunch as SettleLaunch
-from spotferry.usecases.create_instance import AgentBundle, CreateInstance
-from spotferry.usecases.destroy_instance import DestroyInstance as EndInstance
-from spotferry.usecases.greet_agent import GreetAgent
-from spotferry.usecases.handle_interruption import HandleInterruption
-from spotferry.usecases.hear_agent import HearAgent, LogChunk
-from spotferry.usecases.launch import AskCloud
-from spotferry.usecases.plan_job import PlanJob
-from spotferry.usecases.poll_status import PollStatus
-from spotferry.usecases.read_jobs import ReadJobs
-from spotferry.usecases.read_logs import ReadLogs
-from spotferry.usecases.read_outputs import ReadOutputs
-from spotferry.usecases.request_upload import RequestUpload
-from spotferry.usecases.steer_job import SteerJob
-from spotferry.usecases.submit_job import Submission, SubmitJob, Submitted
-from spotferry.usecases.take_archive import Addresses, Commit, TakeArchive
-from spotferry.usecases.word import Pace, SayWord
-from tests.fake_cloud import FakeCloud, FakeClouds
-from tests.fakes import (
-    FakeCatalogue,
-    FakeClock,
-    FakeObjects,
-    FakeQueue,
-    FakeRegions,
-    FakeSecrets,
-)
+from spotferry.usecases.hear_agent import LogChunk
+from spotferry.usecases.submit_job import Submission, Submitted
+from spotferry.usecases.take_archive import Addresses, Commit
+from tests.unit.usecases.use_cases import ARCHIVE, BUNDLE, SHA, UseCases
+from tests.unit.usecases.wire import bearer, key_of, state_change, token_of, warning
+
+__all__ = ["ARCHIVE", "BUNDLE", "SHA", "World", "bearer", "key_of", "state_change", "token_of", "warning"]
 
 Json = dict[str, Any]  # Any, here and below: JSON as the protocol and the job file have it
-SHA = "ab" * 32
-BUNDLE = AgentBundle(sha256="cd" * 32, body=b"the agent")
-ARCHIVE = b"a packed work directory"
 
 
-class CountingStore(MemoryStore):
-    """The store in memory, that counts what is asked of it."""
-
-    def __init__(self, policy: Policy | None = None) -> None:
-        super().__init__(policy)
-        self.loads = 0
-        self.saves = 0
-        self.touches = 0
-
-    def load(self, job_id: str, instance_id: str | None = None) -> View:
-        """Counts."""
-        self.loads += 1
-        return super().load(job_id, instance_id)
-
-    def save(self, before: View, decision: Decision) -> None:
-        """Counts what is written."""
-        self.saves += decision.entry is not None
-        super().save(before, decision)
-
-    def touch_attempt(self, instance_id: str, seen: datetime) -> None:
-        """Counts."""
-        self.touches += 1
-        super().touch_attempt(instance_id, seen)
-
-
-class World:
-    """One deployment; every use case is a property."""
-
-    def __init__(self, policy: Policy | None = None) -> None:
-        self.clock = FakeClock()
-        self.store = CountingStore(policy)
-        self.queue = FakeQueue()
-        self.objects = FakeObjects()
-        self.cloud = FakeCloud()
-        self.clouds = FakeClouds({"aws": self.cloud})
-        self.regions = FakeRegions()
-        self.catalogue = FakeCatalogue()
-        self.secrets = FakeSecrets()
-        self.change = ChangeJob(self.store, self.queue, self.clock)
-        self.ask = AskCloud(self.change, self.clouds, self.store, self.clock)
-        self.say = SayWord(self.store, self.objects, Pace(), self.clock)
-        self.hear = HearAgent(self.change, self.say, self.objects, self.ask)
-
-    @property
-    def plan_job(self) -> PlanJob:
-        """Plans."""
-        return PlanJob(self.catalogue, self.regions, self.store, self.clock)
-
-    @property
-    def submit_job(self) -> SubmitJob:
-        """Submissions."""
-        return SubmitJob("test", "bucket", self.store, self.objects, self.queue, self.plan_job, self.clock)
-
-    @property
-    def create_instance(self) -> CreateInstance:
-        """Placements."""
-        return CreateInstance(
-            "test",
-            "https://broker",
-            BUNDLE,
-            self.change,
-            self.plan_job,
-            self.ask,
-            self.clouds,
-            self.regions,
-            self.objects,
-        )
-
-    @cached_property
-    def settle_launch(self) -> SettleLaunch:
-        """Launches without an answer."""
-        return SettleLaunch(self.ask, self.clouds)
-
-    @cached_property
-    def end_instance(self) -> EndInstance:
-        """Machines that are to end."""
-        return EndInstance(self.ask, self.clouds)
-
-    @cached_property
-    def interruption(self) -> HandleInterruption:
-        """Notices."""
-        return HandleInterruption(self.ask, parse_notice)
-
-    @cached_property
-    def poll(self) -> PollStatus:
-        """Sweeps."""
-        return PollStatus(self.ask, self.clouds)
-
-    @cached_property
-    def authenticate(self) -> Authenticate:
-        """Agents' calls."""
-        return Authenticate(self.store, token_of)
-
-    @cached_property
-    def greet(self) -> GreetAgent:
-        """Hellos."""
-        return GreetAgent(self.change, self.say, self.secrets)
-
-    @cached_property
-    def archive(self) -> TakeArchive:
-        """Checkpoints and outputs."""
-        return TakeArchive(self.change, self.say, self.hear, self.objects)
-
-    @cached_property
-    def read_jobs(self) -> ReadJobs:
-        """Jobs."""
-        return ReadJobs(self.store, self.clock)
-
-    @cached_property
-    def read_logs(self) -> ReadLogs:
-        """Logs."""
-        return ReadLogs(self.store, self.objects, self.clock)
-
-    @cached_property
-    def read_outputs(self) -> ReadOutputs:
-        """Outputs."""
-        return ReadOutputs(self.store, self.objects)
-
-    @cached_property
-    def request_upload(self) -> RequestUpload:
-        """Upload addresses."""
-        return RequestUpload(self.objects)
-
-    @cached_property
-    def steer(self) -> SteerJob:
-        """People's orders."""
-        return SteerJob(self.change)
-
-    # ---- the steps of a job
+class World(UseCases):
+    """One deployment with its jobs, machines and agents."""
 
     def submit(self, key: str = "", **spec: Any) -> Job:
         """A job that is accepted."""
@@ -282,54 +127,3 @@ class World:
         """Time goes on, and a poll looks."""
         self.clock.move(**by)
         self.poll()
-
-
-def token_of(instance_id: str, epoch: int) -> str:
-    """A token that differs from attempt to attempt."""
-    return hashlib.sha256(f"{instance_id} {epoch}".encode()).hexdigest()
-
-
-def key_of(attempt: Attempt) -> str:
-    """The key that the attempt's agent made up."""
-    return hashlib.sha256(f"key of {attempt.cedana_id}".encode()).hexdigest()
-
-
-def bearer(attempt: Attempt, *, token: str = "", key: str = "") -> str:
-    """The agent's authorization header."""
-    token = token or token_of(attempt.cedana_id, attempt.epoch)
-    return f"Bearer {attempt.cedana_id}.{token}.{key or key_of(attempt)}"
-
-
-def warning(attempt: Attempt, allocated_id: str = "") -> Json:
-    """EC2's warning that it takes the machine back."""
-    return _event(
-        "EC2 Spot Instance Interruption Warning",
-        attempt.region,
-        {"instance-id": allocated_id or attempt.allocated_id, "instance-action": "terminate"},
-    )
-
-
-def state_change(attempt: Attempt, state: str) -> Json:
-    """EC2's word that the machine's state changed."""
-    return _event(
-        "EC2 Instance State-change Notification",
-        attempt.region,
-        {"instance-id": attempt.allocated_id, "state": state},
-    )
-
-
-def _event(kind: str, region: str, detail: Json) -> Json:
-    return {
-        "version": "0",
-        "id": "e-1",
-        "detail-type": kind,
-        "source": "aws.ec2",
-        "account": "123456789012",
-        "time": "2026-05-04T12:00:00Z",
-        "region": region,
-        "resources": [],
-        "detail": detail,
-    }
-
-
-MINUTE = timedelta(minutes=1)
