@@ -109,8 +109,8 @@ WRITE_CATALOGUE = call("s3", "put_object", Bucket="$BUCKET", Key="catalog/x", Bo
     [
         (
             "submit_job",
-            [READ_JOB, WRITE_JOB, PLACE, READ_REGIONS, WRITE_UPLOAD],
-            [DESTROY, SCAN_JOBS, DELETE_JOB, READ_IMAGE, WRITE_LOG, WRITE_CATALOGUE],
+            [READ_JOB, WRITE_JOB, PLACE, DESTROY, READ_REGIONS, WRITE_UPLOAD],
+            [SCAN_JOBS, DELETE_JOB, READ_IMAGE, WRITE_LOG, WRITE_CATALOGUE],
         ),
         ("serve_jobs", [READ_JOB, WRITE_JOB, PLACE, DESTROY], [SCAN_JOBS, READ_REGIONS, WRITE_UPLOAD, READ_SECRETS]),
         (
