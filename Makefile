@@ -18,6 +18,8 @@ PIP_INSTALL := -m pip install -qq --disable-pip-version-check --no-input
 INSTALL_LOCK := $(PIP_INSTALL) --require-hashes --no-deps --only-binary :all: --requirement
 LOCK := $(VENV)/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 	--no-header --no-annotate $(if $(UPGRADE),--upgrade)
+# What each cloud's adapter needs beside the runtime's libraries: a new folder is gathered without a change here.
+PROVIDER_SDKS = $(wildcard layers/shared/spotferry/providers/*/requirements.txt)
 # `sam build` looks for the interpreter of the functions' runtime on PATH: the one of .venv is the one that fits the tests.
 RUNTIME = $$($(PY) -c 'import sys; print("python%d.%d" % sys.version_info[:2])')
 ARCH ?= $(if $(filter arm64 aarch64,$(shell uname -m)),arm64,x86_64)
@@ -83,6 +85,10 @@ build: setup setup-sam ## Build functions and layer into .aws-sam (ARCH=x86_64 o
 	@PATH="$(CURDIR)/$(VENV)/bin:$$PATH" LAYER_PYTHON="$(CURDIR)/$(PY)" LAYER_ARCH="$(ARCH)" \
 		$(SAM) build --parameter-overrides $(SAM_PARAMETERS)
 
+.PHONY: deploy
+deploy: build ## Build for this machine's Python and deploy to your account (PARAMETERS="Auth=JWT ..." ARGS=--guided)
+	@$(SAM) deploy --parameter-overrides $(SAM_PARAMETERS) $(PARAMETERS) $(ARGS)
+
 .PHONY: validate
 validate: setup-sam ## Check template.yaml as SAM and CloudFormation will
 	@$(SAM) validate --lint
@@ -93,9 +99,10 @@ invoke: build ## Run one built function with an event of events/ (FN=create_inst
 
 .PHONY: lock
 lock: setup ## Write requirements/*.txt anew from the .in files (UPGRADE=1 takes newer releases)
-	@$(LOCK) requirements/dev.in --output-file requirements/dev.txt
+	@$(LOCK) requirements/dev.in $(PROVIDER_SDKS) --output-file requirements/dev.txt
 	@$(LOCK) requirements/runtime.in --constraint requirements/dev.txt --output-file requirements/runtime.txt
 	@$(LOCK) layers/shared/requirements.in --constraint requirements/dev.txt --output-file layers/shared/requirements.txt
+	@$(LOCK) $(PROVIDER_SDKS) --constraint requirements/dev.txt --output-file layers/shared/provider-sdks.txt
 	@$(LOCK) requirements/sam.in --output-file requirements/sam.txt
 
 .PHONY: docs

@@ -5,6 +5,7 @@ Times are the thread's own processor time, so that the turns of other programs o
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from decimal import Decimal
 from statistics import median
 
 from benchmarks.offer_lists import times
@@ -12,10 +13,20 @@ from benchmarks.report import Measurement, median_and_worst
 from benchmarks.specifications import SPECIFICATIONS
 from spotferry.domain.placement import Limits, OfferIndex, choose, plan
 from spotferry.types import Offer, UserInstanceSpecs
+from spotferry.types.job_file import Input
 
 REPEATS = 50
 LONGER = 10
 MOST_TIMES_SLOWER = 5.0
+
+PLAIN = Limits()
+RUNS = {
+    "500 GB of inputs": Limits(
+        inputs=(Input(uri="s3://data/set", location="aws/us-east-1", size_gb=Decimal(500)),), expected_hours=Decimal(8)
+    ),
+    "expected cost": Limits(objective="expected_cost", expected_hours=Decimal(8)),
+}
+"""Questions whose answer is the cost of whole runs."""
 
 Decision = Callable[[OfferIndex, UserInstanceSpecs, Limits], object]
 
@@ -29,6 +40,9 @@ def measure(offers: Sequence[Offer]) -> Iterator[Measurement]:
     usual = {name: _series(index, decide, REPEATS) for name, decide in _DECISIONS.items()}
     yield from median_and_worst("choice, warm", usual["choice"], 0.2, 5.0)
     yield from median_and_worst("choice with proof, warm", usual["choice with proof"], 2.0, 10.0)
+    for name, limits in RUNS.items():
+        yield from median_and_worst(f"choice, {name}", _series(index, choose, REPEATS, limits), 0.2, 5.0)
+        yield from median_and_worst(f"proof, {name}", _series(index, plan, REPEATS, limits), 2.0, 10.0)
     longer = OfferIndex(times(offers, LONGER))
     for name, decide in _DECISIONS.items():
         slower = median(_series(longer, decide, REPEATS)) / median(usual[name])
@@ -38,9 +52,8 @@ def measure(offers: Sequence[Offer]) -> Iterator[Measurement]:
 _DECISIONS: dict[str, Decision] = {"choice": choose, "choice with proof": plan}
 
 
-def _series(index: OfferIndex, decide: Decision, repeats: int) -> list[float]:
+def _series(index: OfferIndex, decide: Decision, repeats: int, limits: Limits = PLAIN) -> list[float]:
     """Milliseconds of each decision: every specification so many times."""
-    limits = Limits()
     series: list[float] = []
     for specs in SPECIFICATIONS * repeats:
         start = time.thread_time_ns()

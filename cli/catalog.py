@@ -1,4 +1,4 @@
-"""`spotferry catalog`: price lists and the catalogue made of them."""
+"""`spotferry catalog`: the price catalogue, and the price lists that one can be made of."""
 
 import time
 from collections import Counter
@@ -8,17 +8,21 @@ from pathlib import Path
 
 import click
 
+from cli.api import broker
+from cli.catalog_diff import diff
+from cli.catalog_refresh import refresh
+from cli.catalog_view import print_catalogue
 from cli.errors import Failed, UsageProblem
-from cli.output import moment, print_json, print_table, say
+from cli.output import print_json, say
 from cli.progress import QUIET_SECONDS, SECONDS_BETWEEN_LINES
-from spotferry.catalog.catalogue_file import CatalogueInfo, describe_catalogue, read_catalogue, write_catalogue
+from spotferry.catalog.catalogue_file import describe_catalogue, read_catalogue, write_catalogue
 from spotferry.catalog.importer import ImportReport, import_price_list
 from spotferry.types import PROVIDER_NAMES, InvalidInput, Offer
 
 
 @click.group()
 def catalog() -> None:
-    """Import price lists into a catalogue file, and show what is in one."""
+    """The price catalogue: refresh the broker's, show it, import price lists, compare files."""
 
 
 @catalog.command("import")
@@ -59,23 +63,29 @@ def import_list(price_list: Path, provider: str, into: Path, read_at: datetime |
 
 
 @catalog.command()
-@click.argument("file", metavar="FILE.db", type=click.Path(path_type=Path))
+@click.argument("file", metavar="[FILE.db]", required=False, type=click.Path(path_type=Path))
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
-def show(file: Path, *, as_json: bool) -> None:
-    """Show what a catalogue file holds: offers of each cloud and the age of their prices."""
+def show(file: Path | None, *, as_json: bool) -> None:
+    """Show what a catalogue holds: offers and age of prices by cloud and region.
+
+    Without a file it is the broker's catalogue, the one that jobs are placed by.
+    """
+    document = broker().request("GET", "/catalog") if file is None else _describe(file)
+    if as_json:
+        print_json(document)
+    else:
+        print_catalogue(document, datetime.now(UTC))
+
+
+catalog.add_command(refresh)
+catalog.add_command(diff)
+
+
+def _describe(file: Path) -> dict[str, object]:
     try:
-        info = describe_catalogue(file)
+        return describe_catalogue(file).to_json()
     except InvalidInput as error:
         raise UsageProblem(str(error)) from error
-    if as_json:
-        print_json(_info_as_json(info))
-        return
-    click.echo(f"catalogue of version {info.version}, built {moment(info.built_at.isoformat())}\n")
-    rows = [
-        (name, str(source.offers), moment(source.oldest), moment(source.newest))
-        for name, source in info.sources.items()
-    ]
-    print_table(("PROVIDER", "OFFERS", "OLDEST PRICE", "NEWEST PRICE"), rows)
 
 
 def _read(path: Path, read_at: datetime | None) -> tuple[bytes, datetime]:
@@ -124,18 +134,3 @@ def _print_report(report: ImportReport, provider: str, into: Path, by_provider: 
         click.echo(f"{report.offers} offers of {provider}: a row for several regions makes several")
     holds = ", ".join(f"{count} of {name}" for name, count in by_provider.items())
     click.echo(f"{into} now holds {holds}")
-
-
-def _info_as_json(info: CatalogueInfo) -> dict[str, object]:
-    return {
-        "version": info.version,
-        "built_at": info.built_at.isoformat(),
-        "sources": {
-            name: {
-                "offers": source.offers,
-                "oldest": source.oldest.isoformat() if source.oldest else None,
-                "newest": source.newest.isoformat() if source.newest else None,
-            }
-            for name, source in info.sources.items()
-        },
-    }

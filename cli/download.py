@@ -11,7 +11,7 @@ from cli.job_paths import job_path
 from cli.output import Json, counted, print_json, say, size
 from cli.settings import settings
 from cli.transfer import fetch
-from cli.unpacking import unpack
+from cli.unpacking import Unpacked, unpack
 
 
 @click.command()
@@ -25,25 +25,29 @@ from cli.unpacking import unpack
 def download(job_id: str, into: Path | None, *, as_json: bool) -> None:
     """Fetch a job's outputs, and check each file against the digest that was taken on the machine.
 
-    Files of the same name in the folder are replaced; nothing is written before everything was checked.
+    Files of the same name in the folder are replaced; nothing is written before everything was checked, and nothing
+    outside the folder: named pipes and links that lead out of it are left out, and named.
     """
     answer = broker().request("GET", job_path(job_id, "outputs"))
     folder = into if into is not None else Path(f"outputs-{job_id}")
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        _bring(answer, folder)
+        unpacked = _bring(answer, folder)
     except OSError as error:
         raise Failed(f"the outputs cannot be written to {folder}: {error.strerror or error}") from error
-    files = answer.get("files") or []
+    files = unpacked.files
+    for name in unpacked.skipped:
+        say(f"{name} was left out: it is no plain file or folder, or a link that leads out of {folder}")
     if as_json:
-        print_json({"folder": str(folder), "files": files})
+        print_json({"folder": str(folder), "files": files, "skipped": unpacked.skipped})
         return
     for file in files:
         click.echo(str(folder / str(file["path"])))
     say(f"{counted(len(files), 'file')}, {size(sum(int(file['size_bytes']) for file in files))}, digests match")
 
 
-def _bring(answer: Json, folder: Path) -> None:
+def _bring(answer: Json, folder: Path) -> Unpacked:
     with tempfile.TemporaryFile(prefix="spotferry-") as archive:
         fetch(str(answer["url"]), archive, int(answer["size_bytes"]), str(answer["sha256"]), settings())
-        unpack(archive, folder, answer.get("files") or [])
+        complete = answer.get("files_complete") is not False
+        return unpack(archive, folder, answer.get("files") or [], complete=complete)

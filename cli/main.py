@@ -20,9 +20,10 @@ COMMANDS = {
     "retry": ("cli.jobs", "Run a held or finished job again."),
     "download": ("cli.download", "Fetch a job's outputs."),
     "checkpoints": ("cli.machines", "List a job's checkpoints."),
+    "cost": ("cli.cost", "Show what jobs cost."),
     "instances": ("cli.machines", "List machines."),
     "destroy": ("cli.machines", "End one machine."),
-    "catalog": ("cli.catalog", "Import and show price lists."),
+    "catalog": ("cli.catalog", "Prices: refresh, show, import, compare."),
     "local": ("cli.local_cloud", "The cloud on a laptop: up, down, status, interrupt."),
 }
 """Each subcommand's module and its line in the help; the module holds it under its name, `list` as `list_jobs`."""

@@ -19,6 +19,8 @@ Answer = tuple[dict[str, Any], ImpossibleSpecs | None]
 
 MOST_NEXT = 10
 _COLUMNS = ("MACHINE", "VCPUS", "MEMORY", "GPU", "PRICE/H", "DISK/H", "TOTAL/H")
+_RUN_COLUMNS = ("TRANSFER", "RUN")
+"""For jobs whose whole runs are compared or were asked for: what copying the inputs costs, and all of it."""
 
 
 @click.command()
@@ -73,7 +75,7 @@ def _offers(path: Path) -> list[Offer]:
 
 def _decide(index: OfferIndex, job: JobFile) -> Answer:
     """The plan over an index, and the refusal of a specification that nothing can meet."""
-    found = decide(index, job.instance_specs, Limits(custom_image=bool(job.machine_image)))
+    found = decide(index, job.instance_specs, Limits.of_job(job))
     try:
         refuse_impossible(found, job.instance_specs)
     except ImpossibleSpecs as error:
@@ -101,7 +103,8 @@ def _print(document: Json) -> None:
     click.echo()
     if chosen is not None:
         read_at = chosen["price_read_at"]
-        print_table(("", *_COLUMNS), [("chosen", *_cells(chosen)), *(("next", *_cells(c)) for c in document["next"])])
+        columns = (*_COLUMNS, *(_RUN_COLUMNS if "run_usd" in chosen else ()))
+        print_table(("", *columns), [("chosen", *_cells(chosen)), *(("next", *_cells(c)) for c in document["next"])])
         click.echo(f"\nprices read at {read_at}\n" if read_at else "")
     removed = [(name, str(count)) for name, count in document["excluded"].items() if count]
     print_table(
@@ -120,4 +123,5 @@ def _cells(machine: Json) -> tuple[str, ...]:
         money(machine["price_usd_hour"]),
         money(machine["disk_usd_hour"]),
         money(machine["total_usd_hour"]),
+        *((money(machine["run_transfer_usd"]), money(machine["run_usd"])) if "run_usd" in machine else ()),
     )

@@ -1,7 +1,8 @@
 """The local cloud's machines and market as one server: `python -m local.cloud --port 0 --state-dir DIR`.
 
-Serves EC2 at / and the levers at /_market/. Prints one JSON line {"port": N} when it serves and writes the same to
-DIR/cloud.json. SIGTERM or SIGINT ends every machine, then the server, with status 0.
+Serves EC2 and AWS's price list at /, the price sources of Google Cloud and Azure at /_gcp/ and /_azure/, and the
+levers at /_market/. Prints one JSON line {"port": N} when it serves and writes the same to DIR/cloud.json. SIGTERM or
+SIGINT ends every machine, then the server, with status 0.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -21,6 +22,8 @@ from typing import TYPE_CHECKING
 
 from werkzeug.serving import BaseWSGIServer, WSGIRequestHandler, make_server
 
+from local import azure_pricing, gcp_pricing
+from local.aws_pricing import AwsPricingFace, is_meant
 from local.ec2 import Ec2Face
 from local.ec2_moto import Moto
 from local.levers import PREFIX, Levers
@@ -33,7 +36,7 @@ from local.metal import Metal
 from local.notices import Notices
 
 if TYPE_CHECKING:
-    from _typeshed.wsgi import StartResponse, WSGIEnvironment
+    from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
 _BUS_HELP = "where PutEvents goes; without it nobody is told of anything"
 
@@ -54,15 +57,21 @@ class _Handler(WSGIRequestHandler):
 
 
 class _Front:
-    """Sends a request to the levers or to EC2."""
+    """Sends a request to the first face that it is meant for; to EC2 when it is meant for no other."""
 
-    def __init__(self, ec2: Ec2Face, levers: Levers) -> None:
+    def __init__(
+        self, faces: Sequence[tuple[Callable[[WSGIEnvironment], bool], WSGIApplication]], ec2: Ec2Face
+    ) -> None:
+        self._faces = faces
         self._ec2 = ec2
-        self._levers = levers
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-        app = self._levers if str(environ.get("PATH_INFO", "")).startswith(PREFIX) else self._ec2
+        app = next((face for is_for, face in self._faces if is_for(environ)), self._ec2)
         return app(environ, start_response)
+
+
+def _is_for_levers(environ: WSGIEnvironment) -> bool:
+    return str(environ.get("PATH_INFO", "")).startswith(PREFIX)
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -95,7 +104,14 @@ def _build(options: argparse.Namespace, running: ExitStack) -> BaseWSGIServer:
         running.callback(metal.close)
         market.subscribe(metal.hear)
     _start_ticking(market, running)
-    front = _Front(Ec2Face(market, faults, moto), Levers(market, faults, moto))
+    # A cloud's other faces are added here, each with what tells its requests from those for EC2.
+    faces = (
+        (_is_for_levers, Levers(market, faults, moto)),
+        (is_meant, AwsPricingFace(market, faults)),
+        (gcp_pricing.is_meant, gcp_pricing.GcpPricingFace(market, faults)),
+        (azure_pricing.is_meant, azure_pricing.AzurePricingFace(market, faults)),
+    )
+    front = _Front(faces, Ec2Face(market, faults, moto))
     server = make_server("127.0.0.1", options.port, front, threaded=True, request_handler=_Handler)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.1}, name="http", daemon=True)
     thread.start()

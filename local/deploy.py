@@ -18,6 +18,7 @@ STACK_NAME = "spotferry"
 DEPLOYMENT = "local"
 API_ID = "spotferry"
 CODE_BUCKET = "spotferry-local-code"
+TEMPLATE_KEY = "template.json"
 CREDENTIALS = {"aws_access_key_id": "test", "aws_secret_access_key": "test"}  # the emulator's root
 DEPLOY_SECONDS = 60
 POLL_SECONDS = 0.05
@@ -75,10 +76,11 @@ def deploy(
         return f"s3://{CODE_BUCKET}/{package.key}"
 
     local = localize(template or read_template(root / "template.yaml"), upload, API_ID)
+    s3.put_object(Bucket=CODE_BUCKET, Key=TEMPLATE_KEY, Body=json.dumps(local).encode())
     cloudformation = client("cloudformation", endpoint)
     cloudformation.create_stack(
         StackName=STACK_NAME,
-        TemplateBody=json.dumps(local),
+        TemplateURL=f"{endpoint}/{CODE_BUCKET}/{TEMPLATE_KEY}",  # a call of the service takes 50 KB at most
         Capabilities=["CAPABILITY_IAM", "CAPABILITY_AUTO_EXPAND"],
         Parameters=_parameters(endpoint, overrides or {}),
     )

@@ -143,6 +143,10 @@ def _priced_pools(cloud: Cloud, call: Call) -> list[tuple[PoolKey, Shape]]:
     params = call.params
     zones = cloud.moto.zones(call.region)
     wanted_zones = {params.text("AvailabilityZone") or ""} - {""} | _filter_values(params, "availability-zone")
+    wanted_ids = {params.text("AvailabilityZoneId") or ""} - {""} | _filter_values(params, "availability-zone-id")
+    wanted_zones |= {name for name, zone_id in zones.items() if zone_id in wanted_ids}
+    if wanted_ids and not wanted_zones:
+        return []
     wanted_types = set(params.texts("InstanceType")) | _filter_values(params, "instance-type")
     offered = frozenset[str]().union(*offered_types(call.region).values())
     pools = []

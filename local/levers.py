@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from pydantic import TypeAdapter, ValidationError
 
+from local import azure_facts, gcp_facts
 from local import levers_model as body_of
 from local.aws_facts import shape_of, teach_shape
 from local.ec2_call import PROVIDER
@@ -44,6 +45,10 @@ _STATUSES: dict[type[Exception], int] = {
     Ec2Error: 400,
     UnknownMachineError: 404,
     NotPossibleError: 409,
+}
+_OTHER_CLOUDS: Mapping[tuple[str, str], Shape] = {
+    **{(gcp_facts.PROVIDER, name): kind.shape for name, kind in gcp_facts.KINDS.items()},
+    **{(azure_facts.PROVIDER, name): kind.shape for name, kind in azure_facts.KINDS.items()},
 }
 _PRICES = TypeAdapter(list[body_of.Price])
 
@@ -173,6 +178,8 @@ class Levers:
         return key, PriceRow(now, spot, wish.on_demand or ruled.on_demand, wish.fixed)
 
     def _zone(self, wish: body_of.Price) -> str:
+        if wish.provider != PROVIDER:
+            return wish.zone
         zones = self._moto.zones(wish.region)
         if wish.zone in zones:
             return wish.zone
@@ -241,7 +248,7 @@ class Levers:
 
 def _shape(wish: body_of.Price) -> Shape | None:
     if wish.provider != PROVIDER:
-        return None
+        return _OTHER_CLOUDS.get((wish.provider, wish.type))
     if shape_of(wish.type) is None and wish.vcpus is not None and wish.memory_gib is not None:
         teach_shape(wish.type, wish.vcpus, int(wish.memory_gib * 1024), wish.gpus)
     return shape_of(wish.type)

@@ -255,6 +255,7 @@ class Market(MarketEngine):
         if machine.state is not MachineState.PENDING:
             return
         if failure is None:
+            machine.running_at = at
             self._go(machine, MachineState.RUNNING, at)
         else:
             self._end(machine, failure, at)

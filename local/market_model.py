@@ -28,7 +28,12 @@ class MachineState(StrEnum):
     TERMINATED = "terminated"
 
 
-BILLED = frozenset({MachineState.PENDING, MachineState.RUNNING})
+# How EC2 bills: by the second, a minute at least, and nothing for a spot machine that it takes back in its first hour.
+MINIMUM_BILLED = timedelta(seconds=60)
+FREE_IF_TAKEN_BACK_WITHIN = timedelta(hours=1)
+_SECOND = timedelta(seconds=1)
+
+LIVE = frozenset({MachineState.PENDING, MachineState.RUNNING})
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +143,7 @@ class Machine:
     state: MachineState = MachineState.PENDING
     reason: StateReason | None = None
     state_since: datetime | None = None
+    running_at: datetime | None = None
     billing_ended_at: datetime | None = None
     ended_at: datetime | None = None
     forgotten: bool = False
@@ -152,14 +158,26 @@ class Machine:
 
     @property
     def live(self) -> bool:
-        """Whether it is paid for and counts against capacity and quota."""
-        return self.state in BILLED
+        """Whether it counts against capacity and quota."""
+        return self.state in LIVE
 
     def cost_usd(self, now: datetime) -> Decimal:
-        """What it has cost so far: the price it was launched at, by the second, until it began to end."""
-        elapsed = (self.billing_ended_at or now) - self.launched_at
-        seconds = Decimal(elapsed // timedelta(microseconds=1)) / 1_000_000
-        return self.price_usd_hour * seconds / 3600
+        """What it has cost so far, its disk aside: its price at launch, by the second from running to ending.
+
+        Begun seconds count, and a minute at least; a spot machine taken back within its first hour is free.
+        """
+        if self.running_at is None:
+            return Decimal(0)
+        elapsed = (self.billing_ended_at or now) - self.running_at
+        if self.taken_back and elapsed < FREE_IF_TAKEN_BACK_WITHIN:
+            return Decimal(0)
+        billed = max(-(-elapsed // _SECOND) * _SECOND, MINIMUM_BILLED)
+        return self.price_usd_hour * Decimal(billed // _SECOND) / 3600
+
+    @property
+    def taken_back(self) -> bool:
+        """Whether the cloud ended it to have its capacity back."""
+        return self.reason is not None and self.reason.code == SPOT_TERMINATION.code
 
 
 @dataclass(frozen=True, slots=True)

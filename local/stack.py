@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from local import azure_pricing, gcp_pricing
 from local.deploy import REGION, client, deploy, set_up_regions
 from local.offers import load_catalogue, load_market
 from local.services import Service, StartError, answers, clean_environment, free_port
@@ -20,7 +21,7 @@ from local.template import Template
 
 DEFAULT_STATE_DIR = Path(".spotferry")
 LAUNCH_REGIONS = ("us-east-1", "us-west-2", "eu-west-1")
-FUNCTION_CONCURRENCY = 8  # a laptop has no thousand workers to give
+FUNCTION_CONCURRENCY = 24  # a laptop has no thousand workers to give
 START_TRIES = 3
 DEFAULT_SPEED_UP = 10.0
 SCHEDULED_EVENT = {"source": "aws.events", "detail-type": "Scheduled Event", "detail": {}}
@@ -66,6 +67,8 @@ class Stack:
         return {
             "AWS_ENDPOINT_URL": self.emulator_url,
             "AWS_ENDPOINT_URL_EC2": self.cloud_url,
+            "AWS_ENDPOINT_URL_PRICING": self.cloud_url,
+            **price_sources(self.cloud_url),
             "AWS_DEFAULT_REGION": self.region,
             "AWS_ACCESS_KEY_ID": "test",
             "AWS_SECRET_ACCESS_KEY": "test",
@@ -74,6 +77,11 @@ class Stack:
     def is_alive(self) -> bool:
         """Whether both of its processes run and answer."""
         return all(service.is_alive() for service in services(self.state_dir)) and answers(_health(self.emulator_url))
+
+
+def price_sources(cloud_url: str) -> Mapping[str, str]:
+    """What points the other clouds' libraries at this cloud."""
+    return {**gcp_pricing.environment(cloud_url), **azure_pricing.environment(cloud_url)}
 
 
 def services(state_dir: Path) -> tuple[Service, Service]:
@@ -211,6 +219,8 @@ def _start_on(folder: Path, options: Options, emulator_port: int, cloud_port: in
         "AWS_DEFAULT_REGION": REGION,
         "AWS_ENDPOINT_URL": emulator_url,
         "AWS_ENDPOINT_URL_EC2": cloud_url,
+        "AWS_ENDPOINT_URL_PRICING": cloud_url,
+        **price_sources(cloud_url),
         "LAMBDA_ACCOUNT_CONCURRENCY": str(FUNCTION_CONCURRENCY),
     }
     cloud.start(_cloud_command(folder, options, cloud_port, emulator_url), env, tied=options.tied)

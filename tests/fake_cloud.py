@@ -3,12 +3,14 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 
 from spotferry.ports.cloud import RegionSettings
 from spotferry.types import (
     Attempt,
     Candidate,
     Instance,
+    LaunchRefused,
     LaunchRequest,
     Misconfigured,
     ProviderError,
@@ -34,7 +36,9 @@ class FakeCloud:
         calls: how often each method was called, by "method" and "method:region".
         statuses: what it announces, by our id of the machine.
         hidden: machines do not show in listings (yet), but run.
+        image_gb: size of every image.
         dead_regions: what a look-up there raises.
+        launch_prices: what it asks at launch by type, where that is not what the catalogue has.
     """
 
     provider_name: str = "aws"
@@ -43,11 +47,13 @@ class FakeCloud:
     calls: Counter[str] = field(default_factory=Counter)
     statuses: dict[str, ProviderEvent] = field(default_factory=dict)
     hidden: bool = False
+    image_gb: int = 0
     dead_regions: dict[str, SpotferryError] = field(default_factory=dict)
+    launch_prices: dict[str, Decimal] = field(default_factory=dict)
     _faults: dict[str, list[_Fault]] = field(default_factory=dict)
 
     def refuse(self, error: ProviderError, times: int = 1, on: str = "create") -> None:
-        """The next calls of `create`, `prepare`, `destroy`, `find` or `describe` raise this."""
+        """The next calls of `create`, `prepare`, `destroy`, `find`, `price` or `describe` raise this."""
         self._faults.setdefault(on, []).append(_Fault(error, times))
 
     def lose_answer(self) -> None:
@@ -71,16 +77,25 @@ class FakeCloud:
         return self.provider_name
 
     def prepare(
-        self, candidate: Candidate, settings: RegionSettings, image: str, tags: Mapping[str, str]
+        self,
+        candidate: Candidate,
+        settings: RegionSettings,
+        image: str,
+        tags: Mapping[str, str],
+        *,
+        disk_is_fixed: bool = True,
     ) -> LaunchRequest:
-        """A request with an image of the region's."""
+        """A request with an image of the region's, of `image_gb`."""
         self._call("prepare", candidate.offer.region)
+        if disk_is_fixed and candidate.disk_gb < self.image_gb:
+            raise LaunchRefused("DiskTooSmall", f"the disk needs {self.image_gb} GB", scope="none")
         return LaunchRequest(
             image_id=image or f"ami-{settings.region}",
-            disk_gb=candidate.disk_gb,
+            disk_gb=max(candidate.disk_gb, self.image_gb),
             tags=tags,
             agent_sha256="",
             broker_url="",
+            own_image=bool(image),
         )
 
     def create_instance(self, candidate: Instance) -> Attempt:
@@ -94,6 +109,11 @@ class FakeCloud:
             made = self.machines[candidate.cedana_id] = candidate.model_copy(update=known)
         self._call("create", candidate.region, after=True)
         return made
+
+    def launch_price(self, attempt: Attempt) -> Decimal | None:
+        """What it asked at the launch."""
+        self._call("price", attempt.region)
+        return self.launch_prices.get(attempt.instance_type)
 
     def destroy_instance(self, instance: Instance) -> None:
         """It begins to end."""
@@ -113,7 +133,8 @@ class FakeCloud:
         machine = self.machines.get(instance.cedana_id)
         if machine is None:
             return instance.model_copy(update={"state": "terminated"})
-        return instance.model_copy(update={"state": machine.state, "cloud_reason": machine.cloud_reason})
+        told = ("state", "cloud_reason", "ended_by", "billed_until")
+        return instance.model_copy(update={name: getattr(machine, name) for name in told})
 
     def get_instance_statuses(self, instances: Sequence[Instance]) -> Mapping[str, ProviderEvent]:
         """What was announced for any of them."""

@@ -78,6 +78,7 @@ class FakeObjects:
         self.stored: dict[str, bytes] = {}
         self.uploads: dict[str, tuple[str, dict[int, bytes]]] = {}
         self.puts: list[str] = []
+        self.written: dict[str, datetime] = {}
         self._begun = 0
 
     def head(self, key: str) -> int | None:
@@ -105,9 +106,13 @@ class FakeObjects:
         """An address to read from."""
         return f"memory:get:{key}?{expires.total_seconds():.0f}"
 
-    def url_to_put(self, key: str, size_bytes: int, expires: timedelta) -> str:
-        """An address to write to."""
-        return f"memory:put:{key}:{size_bytes}?{expires.total_seconds():.0f}"
+    def written_at(self, key: str) -> datetime | None:
+        """When it was written, as set in `written`; when the clocks began unless said."""
+        return self.written.get(key, NOW) if key in self.stored else None
+
+    def url_to_put(self, key: str, size_bytes: int, sha256: str, expires: timedelta) -> tuple[str, dict[str, str]]:
+        """An address to write to, and the header that binds it to the bytes."""
+        return f"memory:put:{key}:{size_bytes}?{expires.total_seconds():.0f}", {"x-digest": sha256}
 
     def begin_multipart(self, key: str) -> str:
         """A new upload."""
@@ -144,6 +149,19 @@ class FakeObjects:
         """Give it up."""
         assert key
         self.uploads.pop(upload_id, None)
+
+
+class FakeProbe:
+    """The web, where only what is named in `missing` is missing, with the reason; what was asked is kept."""
+
+    def __init__(self) -> None:
+        self.missing: dict[str, str] = {}
+        self.asked: list[str] = []
+
+    def why_missing(self, url: str) -> str:
+        """Why nobody can fetch it."""
+        self.asked.append(url)
+        return self.missing.get(url, "")
 
 
 class FakeRegions:

@@ -19,8 +19,9 @@ app = resolver()
 Json = dict[str, Any]  # Any: JSON of the protocol
 
 
-def _speaker(*, hello: bool = False) -> Attempt:
-    return agents().authenticate(app.current_event.headers.get("authorization", ""), hello=hello)
+def _call(*, hello: bool = False) -> tuple[Attempt, Json]:
+    body, headers = json_body(app, AGENT_BODY_LIMIT_BYTES), app.current_event.headers
+    return agents().authenticate(headers.get("authorization", ""), body.get("epoch"), hello=hello), body
 
 
 @app.get("/agent/v1/agent/<digest>")
@@ -32,7 +33,7 @@ def download(digest: str) -> Response[bytes]:
 @app.post("/agent/v1/<call>")
 def hear(call: str) -> Json:
     """Hello, heartbeat, report, uploads."""
-    attempt, body = _speaker(hello=call == "hello"), json_body(app, AGENT_BODY_LIMIT_BYTES)
+    attempt, body = _call(hello=call == "hello")
     log = LogChunk.of(body.get("log"))
     match call:
         case "hello":
@@ -49,7 +50,8 @@ def hear(call: str) -> Json:
 @app.post("/agent/v1/uploads/commit")
 def commit() -> Json:
     """Make an archive count."""
-    return agents().take_archive.commit(_speaker(), Commit.model_validate(json_body(app, AGENT_BODY_LIMIT_BYTES)))
+    attempt, body = _call()
+    return agents().take_archive.commit(attempt, Commit.model_validate(body))
 
 
 @logger.inject_lambda_context(clear_state=True)

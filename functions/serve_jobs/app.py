@@ -1,22 +1,19 @@
-"""API: read, list, cancel and retry jobs; their logs, outputs, checkpoints and machines."""
-
-from typing import Any
+"""API: read, list, cancel and retry jobs; their logs, outputs, checkpoints, machines and costs."""
 
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from spotferry.runtime.http import caller, resolver, whole_number
+from spotferry.runtime.http import caller, query, resolver, whole_number
 from spotferry.runtime.observability import logger, metrics
 from spotferry.runtime.people import people
+from spotferry.usecases.word import Json
 
 app = resolver()
-Json = dict[str, Any]  # Any: JSON of the API
 
 
 @app.get("/jobs")
 def list_jobs() -> Json:
     """The caller's jobs, newest first."""
-    cursor = app.current_event.get_query_string_value("cursor")
-    return people().read_jobs.list(caller(app), whole_number(app, "limit", 50, 200), cursor)
+    return people().read_jobs.list(caller(app), whole_number(app, "limit", 50, 200), query(app).get("cursor"))
 
 
 @app.get("/jobs/<job_id>")
@@ -28,10 +25,13 @@ def show_job(job_id: str) -> Json:
 @app.get("/jobs/<job_id>/<part>")
 def show_part(job_id: str, part: str) -> Json:
     """A job's log after a cursor, its outputs, timeline, machines or checkpoints."""
-    query = app.current_event.query_string_parameters or {}
-    if part == "logs":
-        return people().read_logs(job_id, query.get("cursor", ""), follow=query.get("follow") == "true")
-    return people().read_outputs(job_id) if part == "outputs" else people().read_jobs.part(job_id, part)
+    return people().part(job_id, part, query(app))
+
+
+@app.get("/costs")
+def show_costs() -> Json:
+    """What the caller's jobs cost, by job, project or label; or one job, machine by machine."""
+    return people().read_costs.asked(caller(app), query(app), whole_number(app, "limit", 25, 100))
 
 
 @app.post("/jobs/<job_id>/<order>")

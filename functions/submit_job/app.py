@@ -1,4 +1,4 @@
-"""API: a job file becomes a job; a plan without a job; upload addresses."""
+"""API: a job file becomes a job; a plan without a job; upload addresses; the catalogue that plans go by."""
 
 from http import HTTPStatus
 from typing import Any
@@ -39,6 +39,18 @@ def submit_job() -> Response[Json]:
     status = HTTPStatus.CREATED if submitted.is_new else HTTPStatus.OK
     answer = {"job": people().read_jobs.full(submitted.job), "plan": submitted.plan.to_json()}
     return Response(status.value, "application/json", answer)
+
+
+@app.get("/catalog")
+def show_catalogue() -> Json:
+    """The catalogue in force: offers and age of prices by region."""
+    return people().read_catalogue()
+
+
+@app.post("/catalog/refresh")
+def refresh_catalogue() -> Response[Json]:
+    """Have prices read anew soon."""
+    return Response(HTTPStatus.ACCEPTED.value, "application/json", people().read_catalogue.refresh(caller(app)))
 
 
 @logger.inject_lambda_context(clear_state=True)

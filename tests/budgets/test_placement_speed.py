@@ -2,6 +2,8 @@
 
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
+from decimal import Decimal
 from statistics import median
 
 import pytest
@@ -11,6 +13,7 @@ from benchmarks.specifications import SPECIFICATIONS
 from spotferry.domain.offer_index import TypeRow
 from spotferry.domain.placement import Limits, OfferIndex, choose, plan
 from spotferry.types import UserInstanceSpecs
+from spotferry.types.job_file import Input
 
 LIMITS = Limits()
 HELD = Limits(
@@ -18,6 +21,12 @@ HELD = Limits(
     bans={("aws", "spot"): ["us-east-1/*/m5.*", "us-west-2/us-west-2a/*", "us-east-1/us-east-1b/c5.large"]},
     avoid=["us-east-1/us-east-1a/t3.micro"],
 )
+FAR = replace(
+    LIMITS,
+    inputs=(Input(uri="s3://data/x", location="aws/us-east-1", size_gb=Decimal(500)),),
+    expected_hours=Decimal(8),
+)
+EXPECTED = replace(LIMITS, objective="expected_cost", expected_hours=Decimal(8))
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +81,7 @@ def test_choice_over_a_longer_list_looks_at_hardly_more(
     assert len(visits) - before <= 2 * before + 20
 
 
-@pytest.mark.parametrize("limits", [LIMITS, HELD], ids=["free", "held"])
+@pytest.mark.parametrize("limits", [LIMITS, HELD, FAR, EXPECTED], ids=["free", "held", "far", "expected"])
 @pytest.mark.parametrize(("decide", "median_ms", "worst_ms"), [(choose, 1.0, 10.0), (plan, 5.0, 30.0)])
 def test_decision_takes_no_longer_than_its_budget(
     index: OfferIndex, limits: Limits, decide: Callable[..., object], median_ms: float, worst_ms: float

@@ -81,6 +81,14 @@ class Buying:
         with pytest.raises(LaunchRefused, match="disk"):
             provider.prepare(candidate, cloud.settings(candidate), "", tags())
 
+    def test_a_disk_that_no_job_named(self, cloud: Cloud, provider: ContractProvider) -> None:
+        """A disk that was not asked for grows until it holds the image."""
+        candidate = cloud.candidate().model_copy(update={"disk_gb": 1})
+        request = provider.prepare(candidate, cloud.settings(candidate), "", tags(), disk_is_fixed=False)
+        assert request.disk_gb > 1
+        with pytest.raises(LaunchRefused, match=f"disk_gb: {request.disk_gb}"):
+            provider.prepare(candidate, cloud.settings(candidate), "", tags())
+
     def test_an_image_that_does_not_exist(self, cloud: Cloud, provider: ContractProvider) -> None:
         """A job's own image that is not there is refused by name."""
         candidate = cloud.candidate()

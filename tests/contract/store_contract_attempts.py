@@ -154,6 +154,16 @@ class AttemptContract(Contract):
             store.touch_attempt(attempt.cedana_id, NOW + timedelta(seconds=seconds, microseconds=5))
         assert store.get_attempt(attempt.cedana_id).last_seen == NOW + timedelta(seconds=3, microseconds=5)
 
+    def test_every_word_is_counted(self, store: Store, world: World) -> None:
+        """Each word is one more heartbeat, one that comes late too, whatever saves do meanwhile."""
+        attempt = world.attempt()
+        view = with_attempts(store, world, attempt)
+        for seconds in (1, 3, 2):
+            store.touch_attempt(attempt.cedana_id, NOW + timedelta(seconds=seconds))
+        change(store, view, world.attempt(phase=AttemptPhase.READY, heartbeats=99))
+        store.touch_attempt(attempt.cedana_id, NOW + timedelta(seconds=4))
+        assert store.get_attempt(attempt.cedana_id).heartbeats == 4
+
     def test_a_save_keeps_the_agents_marks(self, store: Store, world: World) -> None:
         """A save over a view from before the agent's word and key overwrites neither, nor the watcher's end."""
         attempt = world.attempt()

@@ -28,9 +28,10 @@ from spotferry.providers.aws.describe import IDS_A_CALL
 from spotferry.providers.aws.images import PUBLIC_PARAMETERS
 from spotferry.providers.aws.provider import AwsProvider
 from spotferry.providers.context import ProviderContext
+from spotferry.types.errors import TryNextZone
 from spotferry.types.instance import Attempt, Candidate, Offer
 from tests.contract.provider_contract import MANY, ProviderContract
-from tests.contract.provider_contract_world import ContractProvider, World
+from tests.contract.provider_contract_world import ContractProvider, World, an_attempt
 
 REGIONS = ("us-east-1", "eu-west-1")
 Connect = Callable[[aws_api.Service, str], aws_api.Client]
@@ -249,6 +250,20 @@ class TestAws(ProviderContract):
         offer = candidate.offer.model_copy(update={"zone": "use1-az2"})
         request = provider.prepare(candidate.model_copy(update={"offer": offer}), cloud.settings(candidate), "", {})
         assert request.network["zone"].startswith("us-east-1")
+
+    def test_a_price_cap_reaches_ec2(self, cloud: Ec2Face, provider: ContractProvider, attempt: Attempt) -> None:
+        """A spot machine above the cap is refused and not bought; one below it is, and on demand no cap is sent."""
+        assert attempt.launch is not None
+        capped = attempt.launch.model_copy(update={"max_price_usd_hour": Decimal("0.000001")})
+        with pytest.raises(TryNextZone) as caught:
+            provider.create_instance(attempt.model_copy(update={"launch": capped}))
+        assert caught.value.code == "SpotMaxPriceTooLow"
+        assert cloud.bought(attempt) == []
+        on_demand = an_attempt(cloud, provider).model_copy(update={"launch": capped, "market": "on_demand"})
+        assert provider.create_instance(on_demand).allocated_id
+        roomy = attempt.launch.model_copy(update={"max_price_usd_hour": Decimal(5) / 3})
+        made = an_attempt(cloud, provider).model_copy(update={"launch": roomy})
+        assert provider.create_instance(made).allocated_id
 
     def test_an_announced_take_back_is_told_with_its_time(
         self, cloud: Ec2Face, provider: ContractProvider, attempt: Attempt

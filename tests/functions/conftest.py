@@ -8,7 +8,7 @@ import pytest
 from moto import mock_aws
 from moto.moto_api._internal.models import moto_api_backend
 
-from spotferry.runtime import aws_clients
+from spotferry.runtime import aws_clients, prices
 from spotferry.runtime.observability import logger, metrics
 from spotferry.runtime.wiring import wiring
 from tests.fake_cloud import FakeClouds
@@ -56,6 +56,8 @@ def deployment(services: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[made
     wiring.cache_clear()
     fresh = made.Deployment(wiring())
     monkeypatch.setitem(vars(fresh.wiring), "clouds", FakeClouds({"aws": fresh.cloud}))
+    monkeypatch.setattr(prices, "CloudPrices", lambda: fresh.prices)
+    monkeypatch.setattr(aws_clients.client("lambda", made.REGION), "invoke", fresh.order_refresh, raising=False)
     yield fresh
     wiring.cache_clear()
     metrics.provider.clear_metrics()

@@ -3,7 +3,7 @@
 import base64
 import importlib.util
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
@@ -18,8 +18,9 @@ from spotferry.catalog.source import publish
 from spotferry.runtime.aws_clients import client
 from spotferry.runtime.wiring import Wiring
 from spotferry.store.models import TableNames, bind
-from spotferry.types import Attempt, Job
+from spotferry.types import Attempt, Job, Offer
 from tests.fake_cloud import FakeCloud
+from tests.fake_prices import FakePricing, FakeSources
 from tests.fakes import OFFERS, FakeObjects
 
 Json = dict[str, Any]  # Any: JSON
@@ -42,6 +43,7 @@ ENVIRONMENT = {
     "BANS_TABLE": TABLES.bans,
     "BUCKET": BUCKET,
     "BROKER_URL": "https://broker.example",
+    "REFRESH_FUNCTION": "refresh:live",
     "POWERTOOLS_METRICS_NAMESPACE": "Spotferry",
 }
 JOB_FILE = "name: count\ntask:\n  run: ./count\n"
@@ -104,6 +106,14 @@ class Deployment:
     def __init__(self, wiring: Wiring) -> None:
         self.wiring = wiring
         self.cloud = FakeCloud()
+        self.prices = FakeSources(aws=FakePricing(_by_region(OFFERS)))
+        self.refreshes: list[Json] = []
+
+    def order_refresh(self, FunctionName: str, InvocationType: str, Payload: bytes) -> Json:  # noqa: N803 (the SDK's)
+        """What the Lambda client does with an order to refresh prices."""
+        assert (FunctionName, InvocationType) == (ENVIRONMENT["REFRESH_FUNCTION"], "Event")
+        self.refreshes.append(json.loads(Payload))
+        return {"StatusCode": 202}
 
     def invoke(self, name: str, what: Json) -> Any:  # Any: whatever the trigger expects
         """The function's answer to an event."""
@@ -187,6 +197,13 @@ class Deployment:
         return (*counts, objects, len(self.queued("placement")), len(self.queued("destroy")))
 
 
+def _by_region(offers: Iterable[Offer]) -> Mapping[str, Sequence[Offer]]:
+    found: dict[str, list[Offer]] = {}
+    for offer in offers:
+        found.setdefault(offer.region, []).append(offer)
+    return found
+
+
 def create_services(environment: dict[str, str]) -> None:
     """Make what the template makes, and tell the environment where it is."""
     for model in models():
@@ -194,7 +211,7 @@ def create_services(environment: dict[str, str]) -> None:
     client("s3", REGION).create_bucket(Bucket=BUCKET)
     for key, body in catalogue().items():
         client("s3", REGION).put_object(Bucket=BUCKET, Key=key, Body=body)
-    for queue in ("placement", "destroy", "notice"):
+    for queue in ("placement", "destroy"):
         environment[f"{queue.upper()}_QUEUE_URL"] = client("sqs", REGION).create_queue(QueueName=queue)["QueueUrl"]
     secret = client("secretsmanager", REGION).create_secret(Name="tokens", SecretString="s" * 32)
     environment["TOKEN_SECRET_ARN"] = secret["ARN"]

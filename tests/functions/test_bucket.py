@@ -1,5 +1,6 @@
 """The object store in S3, as the use cases rely on it."""
 
+import base64
 from datetime import timedelta
 
 import pytest
@@ -109,7 +110,8 @@ def test_addresses_are_for_one_thing_and_a_time(bucket: Bucket) -> None:
     reading = bucket.url_to_get("a b/ü", HOUR)
     assert "X-Amz-Expires=3600" in reading
     assert "AWS4-HMAC-SHA256" in reading
-    writing = bucket.url_to_put("k", 7, HOUR)
+    writing, headers = bucket.url_to_put("k", 7, "ab" * 32, HOUR)
+    assert headers == {"x-amz-checksum-sha256": base64.b64encode(bytes.fromhex("ab" * 32)).decode()}
     assert "content-length" in writing.split("X-Amz-SignedHeaders=")[1].split("&")[0]
     urls = bucket.urls_to_put_chunks("k", "u1", 3, HOUR)
     assert [url.split("partNumber=")[1][0] for url in urls] == ["1", "2", "3"]

@@ -16,6 +16,11 @@ def about(what: Json, allocated_id: str) -> Json:
     return loaded
 
 
+def heard_again(what: Json) -> Json:
+    """The message that brings an event back."""
+    return {"version": 1, "kind": "hear_notice", "event": what}
+
+
 def hear(deployment: Deployment, case: str, allocated_id: str) -> None:
     """The stored event arrives, about this machine."""
     deployment.invoke("handle_interruption", about(event("handle_interruption", case), allocated_id))
@@ -44,9 +49,10 @@ def test_a_machine_that_terminated_passes_the_job_on(deployment: Deployment) -> 
 def test_forecasts_change_nothing(deployment: Deployment, case: str) -> None:
     """Recommendations and maintenance far ahead leave the job running."""
     job_id, attempt = deployment.running()
+    before = deployment.queued("placement")
     hear(deployment, case, attempt.allocated_id)
     assert deployment.job(job_id).state is JobState.RUNNING
-    assert deployment.queued("notice") == []
+    assert deployment.queued("placement") == before
 
 
 def test_a_foreign_machine_is_heard_twice_then_dropped(
@@ -56,17 +62,17 @@ def test_a_foreign_machine_is_heard_twice_then_dropped(
     what = event("handle_interruption", "foreign")
     deployment.invoke("handle_interruption", what)
     assert "UnknownEvents" in capsys.readouterr().out
-    assert len(deployment.queued("notice")) == 1
-    deployment.invoke("handle_interruption", sqs_event(what))
+    assert len(deployment.queued("placement")) == 1
+    deployment.invoke("create_instance", sqs_event(heard_again(what)))
     assert "ForeignEvents" in capsys.readouterr().out
-    assert len(deployment.queued("notice")) == 1
+    assert len(deployment.queued("placement")) == 1
 
 
 def test_the_second_hearing_acts(deployment: Deployment) -> None:
     """By then the machine is known, and its job is told."""
     job_id, attempt = deployment.running()
     what = about(event("handle_interruption", "spot_warning"), attempt.allocated_id)
-    deployment.invoke("handle_interruption", sqs_event(what))
+    deployment.invoke("create_instance", sqs_event(heard_again(what)))
     assert deployment.job(job_id).state is JobState.INTERRUPTED
 
 
@@ -92,15 +98,14 @@ def test_a_malformed_event_is_counted_and_set_aside(
     assert '"EventsSetAside":[1.0]' in printed
     assert "event set aside" in printed
     assert deployment.written() == before
-    assert deployment.queued("notice") == []
 
 
-@pytest.mark.parametrize("body", ["", "{", "[]", "null", "7"])
+@pytest.mark.parametrize("body", ["", "{", "[]", "null", "7", '{"kind": "hear_notice", "event": 7}'])
 def test_a_malformed_second_hearing_does_not_stop_the_next(deployment: Deployment, body: str) -> None:
     """Each record is heard by itself."""
     job_id, attempt = deployment.running()
     what = about(event("handle_interruption", "spot_warning"), attempt.allocated_id)
-    deployment.invoke("handle_interruption", sqs_event(body, what))
+    deployment.invoke("create_instance", sqs_event(body, heard_again(what)))
     assert deployment.job(job_id).state is JobState.INTERRUPTED
 
 

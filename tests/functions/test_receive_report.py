@@ -122,8 +122,8 @@ def test_sizes_that_differ_are_refused(deployment: Deployment) -> None:
 def test_chunks_that_never_came_are_refused(deployment: Deployment) -> None:
     """422, not a 5xx that the agent would repeat for ever."""
     _, attempt = deployment.running()
-    where = deployment.agent(attempt, "uploads", {"kind": "checkpoint", "parts": [PART]}).json
     for etags in ([], ['"made-up"']):
+        where = deployment.agent(attempt, "uploads", {"kind": "checkpoint", "parts": [PART]}).json
         sent = {**PART, "upload_id": where["parts"][0]["upload_id"], "etags": etags}
         answer = deployment.agent(
             attempt, "uploads/commit", {"kind": "checkpoint", "nonce": where["nonce"], "parts": [sent]}

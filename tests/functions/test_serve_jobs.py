@@ -68,6 +68,19 @@ def test_the_event_of_a_list_shows_the_callers_jobs(deployment: Deployment) -> N
     assert answer.json["cursor"] is None
 
 
+def test_the_event_of_the_costs_adds_up_the_callers_jobs(deployment: Deployment) -> None:
+    """By project; one job by its id, with its machines; a wrong question is a 422 that names the field."""
+    job_id, attempt = deployment.running()
+    asked = event("serve_jobs", "costs")
+    mine = deployment.answer("serve_jobs", asked)
+    assert (mine.status, mine.json["by"], mine.json["groups"]) == (200, "project", [])
+    of_job = deployment.answer("serve_jobs", {**asked, "queryStringParameters": {"job": job_id}})
+    assert [machine["instance_id"] for machine in of_job.json["instances"]] == [attempt.cedana_id]
+    assert of_job.json["total"]["machine_usd"] > 0
+    wrong = deployment.answer("serve_jobs", {**asked, "queryStringParameters": {"by": "owner"}})
+    assert (wrong.status, wrong.json["errors"][0]["field"]) == (422, "by")
+
+
 def test_a_cancel_names_who_asked(deployment: Deployment) -> None:
     """The stored event cancels, in the caller's name."""
     job_id, _ = deployment.running()

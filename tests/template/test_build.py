@@ -3,17 +3,19 @@
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
 
 from local.packaging import ROOT
+from spotferry.providers.registry import pricing_names
 
 SAM = ROOT / ".venv-sam" / "bin" / "sam"
 LIMIT_BYTES = 250 * 1024 * 1024  # Lambda's, for a function and all its layers, unzipped
 UNCHECKED_HASH = 0b01  # flags of PEP 552: the bytecode is used without a look at its source
 SECONDS = 240
+LAYERS = ("SharedLayer", "ProviderSdksLayer")
 
 pytestmark = pytest.mark.skipif(not SAM.exists(), reason="needs .venv-sam, which `make test` and `make setup-sam` make")
 
@@ -43,9 +45,11 @@ def build(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def import_from_layer(build: Path, module: str, *folders: Path) -> subprocess.CompletedProcess[str]:
-    """Import a module in an interpreter that sees the layer and these folders, and no installed package."""
-    paths = os.pathsep.join(map(str, (*folders, build / "SharedLayer" / "python")))
+def import_from_layer(
+    build: Path, module: str, *folders: Path, layers: Sequence[str] = ("SharedLayer",)
+) -> subprocess.CompletedProcess[str]:
+    """Import a module in an interpreter that sees the layers and these folders, and no installed package."""
+    paths = os.pathsep.join(map(str, (*folders, *(build / layer / "python" for layer in layers))))
     environment: Mapping[str, str] = {"PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": "1", "AWS_REGION": "us-east-1"}
     return subprocess.run(
         [os.path.realpath(sys.executable), "-S", "-s", "-c", f"import {module}"],
@@ -75,9 +79,17 @@ def test_every_function_imports_from_the_built_layer_alone(build: Path) -> None:
         assert done.returncode == 0, f"{function.name}: {done.stderr}"
 
 
-def test_the_layer_is_byte_compiled(build: Path) -> None:
+@pytest.mark.parametrize("provider", pricing_names())
+def test_every_clouds_prices_load_from_the_built_layers_alone(build: Path, provider: str) -> None:
+    """No pricing model needs a library that the two layers lack."""
+    done = import_from_layer(build, f"spotferry.providers.{provider}.pricing", layers=LAYERS)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("layer", LAYERS)
+def test_the_layer_is_byte_compiled(build: Path, layer: str) -> None:
     """All of the layer's sources have bytecode that a read-only file system needs no second look at."""
-    site = build / "SharedLayer" / "python"
+    site = build / layer / "python"
     tag = sys.implementation.cache_tag
     sources = [path for path in site.rglob("*.py") if not path.name.endswith(".tmpl.py")]
     assert len(sources) > 100
@@ -87,14 +99,14 @@ def test_the_layer_is_byte_compiled(build: Path) -> None:
         assert int.from_bytes(compiled.read_bytes()[4:8], "little") == UNCHECKED_HASH, source.relative_to(site)
 
 
-def test_the_layer_fits(build: Path) -> None:
-    """The layer with its bytecode, beside the largest function, stays under Lambda's limit."""
-    size_bytes = sum(path.stat().st_size for path in (build / "SharedLayer").rglob("*") if path.is_file())
+def test_the_layers_fit(build: Path) -> None:
+    """Both layers with their bytecode, beside the largest function, stay under Lambda's limit."""
+    size_bytes = sum(path.stat().st_size for layer in LAYERS for path in (build / layer).rglob("*") if path.is_file())
     assert size_bytes < LIMIT_BYTES, f"{size_bytes / 1024 / 1024:.0f} MiB"
 
 
 def test_the_layer_holds_no_tools(build: Path) -> None:
-    """What only developing needs stays out of the layer."""
+    """What only developing needs stays out of the layer, and so do the clouds' SDKs, which few functions load."""
     held = {path.name for path in (build / "SharedLayer" / "python").iterdir()}
-    assert held.isdisjoint({"moto", "ministack", "pytest", "mypy", "ruff", "click", "bin"})
+    assert held.isdisjoint({"moto", "ministack", "pytest", "mypy", "ruff", "click", "bin", "google", "azure"})
     assert {"spotferry", "boto3", "pynamodb", "pydantic", "aws_lambda_powertools", "ruamel"} <= held

@@ -25,6 +25,7 @@ FUNCTIONS = (
     "handle_interruption",
     "poll_status",
     "receive_report",
+    "refresh_prices",
 )
 DEADLINE_SECONDS = 20
 DENIED = {"AccessDenied", "AccessDeniedException", "403"}
@@ -101,6 +102,8 @@ READ_TOKEN_KEY = call("secretsmanager", "get_secret_value", SecretId="$TOKEN_SEC
 WRITE_LOG = call("s3", "put_object", Bucket="$BUCKET", Key="logs/j/1", Body="x")
 WRITE_UPLOAD = call("s3", "put_object", Bucket="$BUCKET", Key="uploads/x", Body="x")
 WRITE_AGENT = call("s3", "put_object", Bucket="$BUCKET", Key="agent/x", Body="x")
+READ_CATALOGUE = call("s3", "list_objects_v2", Bucket="$BUCKET", Prefix="catalog/")
+REFRESH = call("lambda", "invoke", FunctionName="$REFRESH_FUNCTION", InvocationType="Event", Payload="{}")
 WRITE_CATALOGUE = call("s3", "put_object", Bucket="$BUCKET", Key="catalog/x", Body="x")
 
 
@@ -109,7 +112,7 @@ WRITE_CATALOGUE = call("s3", "put_object", Bucket="$BUCKET", Key="catalog/x", Bo
     [
         (
             "submit_job",
-            [READ_JOB, WRITE_JOB, PLACE, DESTROY, READ_REGIONS, WRITE_UPLOAD],
+            [READ_JOB, WRITE_JOB, PLACE, DESTROY, READ_REGIONS, WRITE_UPLOAD, REFRESH],
             [SCAN_JOBS, DELETE_JOB, READ_IMAGE, WRITE_LOG, WRITE_CATALOGUE],
         ),
         ("serve_jobs", [READ_JOB, WRITE_JOB, PLACE, DESTROY], [SCAN_JOBS, READ_REGIONS, WRITE_UPLOAD, READ_SECRETS]),
@@ -125,6 +128,11 @@ WRITE_CATALOGUE = call("s3", "put_object", Bucket="$BUCKET", Key="catalog/x", Bo
             "receive_report",
             [READ_JOB, WRITE_JOB, DESTROY, READ_SECRETS, READ_TOKEN_KEY, WRITE_LOG],
             [SCAN_JOBS, READ_IMAGE, READ_ACROSS, WRITE_UPLOAD, WRITE_AGENT],
+        ),
+        (
+            "refresh_prices",
+            [READ_REGIONS, READ_CATALOGUE, WRITE_CATALOGUE],
+            [SCAN_JOBS, READ_JOB, READ_IMAGE, READ_SECRETS, WRITE_UPLOAD, WRITE_LOG],
         ),
     ],
 )

@@ -12,9 +12,14 @@ NO_RESOURCE_LEVEL = {
     "ec2:DescribeAvailabilityZones",
     "ec2:DescribeImages",
     "ec2:DescribeInstanceStatus",
+    "ec2:DescribeInstanceTypeOfferings",
+    "ec2:DescribeInstanceTypes",
     "ec2:DescribeInstances",
+    "ec2:DescribeRegions",
     "ec2:DescribeSpotInstanceRequests",
+    "ec2:DescribeSpotPriceHistory",
     "ec2:DescribeSubnets",
+    "pricing:GetProducts",
 }
 # Actions that make, end or pay for something outside the deployment, and the one function that may, under a condition.
 GUARDED = {

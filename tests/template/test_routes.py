@@ -8,7 +8,7 @@ from local.packaging import ROOT
 from local.template import Template
 
 USER_ROUTES = {
-    "submit_job": {"POST /uploads", "POST /plan", "POST /jobs"},
+    "submit_job": {"POST /uploads", "POST /plan", "POST /jobs", "GET /catalog", "POST /catalog/refresh"},
     "serve_jobs": {
         "GET /jobs",
         "GET /jobs/{job_id}",
@@ -19,6 +19,7 @@ USER_ROUTES = {
         "GET /jobs/{job_id}/checkpoints",
         "POST /jobs/{job_id}/cancel",
         "POST /jobs/{job_id}/retry",
+        "GET /costs",
         "GET /instances",
         "POST /instances/{instance_id}/destroy",
     },

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from spotferry.agent.ec2_metadata import Metadata
 from spotferry.agent.watch import AwsWatcher, Notice, Watch, watcher_of
 from tests.unit.agent.clocks import ManualClock
 from tests.unit.agent.fake_broker import FakeBroker
@@ -38,16 +39,17 @@ def test_session_is_renewed_when_refused_and_by_age(service: FakeBroker) -> None
     """A session that the service no longer knows is replaced in the same look."""
     clock = ManualClock()
     watcher = watcher_at(service, clock)
+    metadata = watcher._metadata
     assert watcher() == []
-    watcher._token = "old"
+    metadata._token = "old"
     assert watcher() == []
-    assert watcher._token == "session"
-    watcher._token = "old"
-    clock.now += AwsWatcher.TOKEN_SECONDS / 2
-    watcher._read = lambda path: b"[]" if path else b""  # type: ignore[method-assign]  # what counts is that the token was renewed before
+    assert metadata._token == "session"
+    metadata._token = "old"
+    clock.now += Metadata.TOKEN_SECONDS / 2
+    metadata._read = lambda path: b"[]" if path else b""  # type: ignore[method-assign]  # what counts is that the token was renewed before
     with pytest.raises(ValueError, match="not a JSON object"):
         watcher()
-    assert watcher._token == "session"
+    assert metadata._token == "session"
 
 
 def test_other_errors_are_no_notice(service: FakeBroker) -> None:
@@ -57,7 +59,7 @@ def test_other_errors_are_no_notice(service: FakeBroker) -> None:
     def failing(path: str) -> bytes:
         raise urllib.error.HTTPError(path, 500, "", None, None)  # type: ignore[arg-type]  # as urllib makes it
 
-    watcher._read = failing  # type: ignore[method-assign]  # the service has no such lever
+    watcher._metadata._read = failing  # type: ignore[method-assign]  # the service has no such lever
     with pytest.raises(urllib.error.HTTPError):
         watcher()
 

@@ -1,12 +1,14 @@
 """The task's world, its outputs, and the machine."""
 
 import os
+import pwd
 import subprocess
 from pathlib import Path
 
 import pytest
 
 from spotferry.agent import machine
+from spotferry.agent import world as world_module
 from spotferry.agent.errors import StepFailed
 from spotferry.agent.outputs import matching
 from spotferry.agent.settings import Places
@@ -27,7 +29,7 @@ def filled(root: Path, *paths: str) -> Path:
     return root
 
 
-@pytest.mark.parametrize("name", ["", ".", "..", "a/b", "a\0b"])
+@pytest.mark.parametrize("name", ["", ".", "..", "a/b", "a\0b", "spotferry-inputs"])
 def test_work_directory_is_one_below_the_home(world: World, name: str) -> None:
     """A name that leads elsewhere is a failed start, not a directory."""
     with pytest.raises(StepFailed):
@@ -57,6 +59,44 @@ def test_entry_of_the_same_name_is_left_alone(world: World) -> None:
     world.link_self(work)
     assert (work / "w" / "inner").exists()
     assert not is_self_link("w", work)
+
+
+def account(home: Path) -> pwd.struct_passwd:
+    """The current user as the task's, with this home."""
+    return pwd.struct_passwd(("spotferry", "x", os.getuid(), os.getgid(), "", str(home), "/bin/bash"))
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["an image's own user", "no user"])
+@pytest.mark.parametrize("with_sudo", [True, False])
+def test_the_tasks_user_may_become_root(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    known: bool,  # noqa: FBT001 (a case)
+    with_sudo: bool,  # noqa: FBT001 (a case)
+) -> None:
+    """Also where the image has that user already; a machine without sudo stays without."""
+    accounts = {world_module.TASK_USER: account(tmp_path / "own")} if known else {}
+    commands: list[list[str]] = []
+
+    def add(command: list[str]) -> None:
+        commands.append(command)
+        accounts[command[-1]] = account(tmp_path / "own")
+
+    monkeypatch.setattr("pwd.getpwnam", lambda name: accounts[name])
+    monkeypatch.setattr(world_module, "_run", add)
+    monkeypatch.setattr(world_module, "_SUDOERS", tmp_path / "sudoers.d" / "spotferry")
+    if with_sudo:
+        (tmp_path / "sudoers.d").mkdir()
+    for _ in range(2):
+        made = World(Places(tmp_path, privileged=True))
+    assert (made.owner, made.home) == ((os.getuid(), os.getgid()), tmp_path / "own")
+    assert made.home.is_dir()
+    assert len(commands) == (0 if known else 1)
+    rules = tmp_path / "sudoers.d" / "spotferry"
+    assert rules.exists() is with_sudo
+    if with_sudo:
+        assert rules.read_text() == "spotferry ALL=(ALL) NOPASSWD:ALL\n"
+        assert rules.stat().st_mode & 0o777 == 0o440
 
 
 def test_environment_is_written_down(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

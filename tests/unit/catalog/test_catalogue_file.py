@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 from spotferry.catalog.catalogue_file import (
     SCHEMA_VERSION,
+    RegionSource,
     Source,
     describe_catalogue,
     offers_in,
@@ -87,6 +88,10 @@ def test_file_says_what_it_holds(tmp_path: Path) -> None:
     info = describe_catalogue(path)
     assert (info.version, info.built_at) == (SCHEMA_VERSION, NOW)
     assert info.sources == {"aws": Source(2, EARLIER, NOW), "gcp": Source(1, None, None)}
+    assert info.regions == {
+        ("aws", FULL.region): RegionSource(2, EARLIER, NOW),
+        ("gcp", BARE.region): RegionSource(1, None, None),
+    }
 
 
 def test_old_file_stays_when_writing_fails(tmp_path: Path) -> None:
@@ -112,7 +117,7 @@ def test_other_file_is_refused() -> None:
         offers_in(b"InstanceType,Price\n", "x")
 
 
-@pytest.mark.parametrize("version", [0, 2])
+@pytest.mark.parametrize("version", [0, SCHEMA_VERSION - 1, SCHEMA_VERSION + 1])
 def test_file_of_another_version_is_refused(tmp_path: Path, version: int) -> None:
     """A catalogue of an older or newer schema is refused and both versions are named."""
     path = tmp_path / "offers.db"
@@ -120,7 +125,7 @@ def test_file_of_another_version_is_refused(tmp_path: Path, version: int) -> Non
     with closing(sqlite3.connect(path)) as connection:
         connection.execute(f"PRAGMA user_version = {version}")
     for read in (read_catalogue, describe_catalogue):
-        with pytest.raises(InvalidInput, match=f"version {version}; this program reads version 1"):
+        with pytest.raises(InvalidInput, match=f"version {version}; this program reads version {SCHEMA_VERSION}"):
             read(path)
 
 

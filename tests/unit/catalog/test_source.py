@@ -2,7 +2,6 @@
 
 import json
 import logging
-from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -12,7 +11,8 @@ import pytest
 from spotferry.catalog.catalogue_file import read_catalogue, write_catalogue
 from spotferry.catalog.source import POINTER_KEY, CatalogueFile, publish
 from spotferry.catalog.starter import starter_offers
-from spotferry.types import NotFound, Offer
+from spotferry.types import Offer
+from tests.fakes import FakeObjects
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 FIRST = Offer(
@@ -36,57 +36,18 @@ class Clock:
         self.now += timedelta(seconds=seconds)
 
 
-class Bucket:
-    """The part of the bucket that a catalogue needs; counts reads by key."""
+class Bucket(FakeObjects):
+    """A bucket that counts reads by key."""
 
     def __init__(self) -> None:
-        self.objects: dict[str, bytes] = {}
+        super().__init__()
+        self.objects = self.stored
         self.reads: list[str] = []
-
-    def head(self, key: str) -> int | None:
-        """Size, or None."""
-        return len(self.objects[key]) if key in self.objects else None
 
     def get(self, key: str) -> bytes:
         """The object."""
         self.reads.append(key)
-        if key not in self.objects:
-            raise NotFound(key)
-        return self.objects[key]
-
-    def put(self, key: str, body: bytes, content_type: str = "") -> None:
-        """Write it."""
-        assert content_type
-        self.objects[key] = body
-
-    def keys(self, prefix: str, after: str = "", limit: int = 1000) -> Sequence[tuple[str, int]]:
-        """Keys and sizes below the prefix."""
-        found = [(key, len(body)) for key, body in sorted(self.objects.items()) if key.startswith(prefix)]
-        return [item for item in found if item[0] > after][:limit]
-
-    def url_to_get(self, key: str, expires: timedelta) -> str:
-        """A catalogue has no addresses."""
-        raise AssertionError((key, expires))
-
-    def url_to_put(self, key: str, size_bytes: int, expires: timedelta) -> str:
-        """A catalogue has no addresses."""
-        raise AssertionError((key, size_bytes, expires))
-
-    def begin_multipart(self, key: str) -> str:
-        """A catalogue is put whole."""
-        raise AssertionError(key)
-
-    def urls_to_put_chunks(self, key: str, upload_id: str, count: int, expires: timedelta) -> Sequence[str]:
-        """A catalogue is put whole."""
-        raise AssertionError((key, upload_id, count, expires))
-
-    def complete_multipart(self, key: str, upload_id: str, etags: Sequence[str]) -> None:
-        """A catalogue is put whole."""
-        raise AssertionError((key, upload_id, etags))
-
-    def abort_multipart(self, key: str, upload_id: str) -> None:
-        """A catalogue is put whole."""
-        raise AssertionError((key, upload_id))
+        return super().get(key)
 
 
 def types_of(catalogue: CatalogueFile) -> list[str]:

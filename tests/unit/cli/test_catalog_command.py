@@ -9,7 +9,7 @@ from click.testing import CliRunner, Result
 
 from cli import catalog as module
 from cli.catalog import catalog
-from spotferry.catalog.catalogue_file import read_catalogue
+from spotferry.catalog.catalogue_file import SCHEMA_VERSION, read_catalogue
 
 HEADER = "InstanceType,AcceleratorName,AcceleratorCount,vCPUs,MemoryGiB,GpuInfo,Price,SpotPrice,Region,AvailabilityZone"
 GOOD = "m5.large,,,2.0,8.0,,0.096,0.03,us-east-1,use1-az1"
@@ -146,13 +146,17 @@ def test_long_import_gives_a_sign_of_life(price_list: Path, tmp_path: Path, monk
 
 
 def test_show_says_what_a_catalogue_holds(price_list: Path, tmp_path: Path) -> None:
-    """Offers of each cloud and the age of their prices, for people and for programs."""
+    """Offers of each cloud and region and the age of their prices, for people and for programs."""
     into = tmp_path / "o.db"
     run("import", price_list, "--provider", "aws", "--into", into, "--read-at", "2023-07-01")
-    assert "aws       1       2023-07-01 00:00:00" in run("show", into).stdout
+    lines = run("show", into).stdout.splitlines()
+    assert lines[2].split() == ["PROVIDER", "REGION", "OFFERS", "OLDEST", "PRICE", "AGE", "PROBLEM"]
+    assert lines[3].startswith("aws       us-east-1  1       2023-07-01 00:00:00  ")
+    assert lines[3].endswith(" days  -")
+    assert lines[-1] == "1 of aws"
     shown = json.loads(run("show", into, "--json").stdout)
     date = "2023-07-01T00:00:00+00:00"
-    assert shown["version"] == 1
+    assert shown["version"] == SCHEMA_VERSION
     assert shown["sources"] == {"aws": {"offers": 1, "oldest": date, "newest": date}}
 
 

@@ -3,6 +3,7 @@
 import hashlib
 import io
 import json
+import os
 import tarfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -72,7 +73,7 @@ def test_the_default_folder_is_named_after_the_job(run: "Run", broker: "FakeBrok
     """Without --into nothing of the person's own is overwritten."""
     offer(broker, WHOLE)
     document = json.loads(run("download", "j-1", "--json").stdout)
-    assert document == {"folder": "outputs-j-1", "files": listing(FILES)}
+    assert document == {"folder": "outputs-j-1", "files": listing(FILES), "skipped": []}
     assert Path("outputs-j-1/log.txt").read_bytes() == b"done\n"
 
 
@@ -114,9 +115,9 @@ LOG = {"log.txt": b"done\n"}
         (archive_of(member("log.txt", b"more than announced")), "has 19 bytes"),
         (archive_of(member("log.txt", b"DONE\n")), "log.txt is damaged"),
         (archive_of(), "log.txt is missing"),
-        (archive_of(member("log.txt", type=tarfile.SYMTYPE, linkname="../../etc/passwd")), "is refused"),
-        (archive_of(member("log.txt", type=tarfile.LNKTYPE, linkname="/etc/passwd")), "is refused"),
-        (archive_of(member("log.txt", type=tarfile.FIFOTYPE)), "is refused"),
+        (archive_of(member("log.txt", type=tarfile.SYMTYPE, linkname="../../etc/passwd")), "log.txt is missing"),
+        (archive_of(member("log.txt", type=tarfile.LNKTYPE, linkname="/etc/passwd")), "log.txt is missing"),
+        (archive_of(member("log.txt", type=tarfile.FIFOTYPE)), "log.txt is missing"),
         (archive_of(member("x", type=tarfile.SYMTYPE, linkname=".."), member("x/log.txt", b"done\n")), "x/log.txt"),
         (b"no archive", "is refused"),
         (WHOLE[:50], "is refused"),
@@ -133,6 +134,111 @@ def test_an_archive_that_is_not_as_announced_writes_nothing(
     assert words in result.stderr
     assert not list((tmp_path / "here").iterdir())
     assert not (tmp_path / "log.txt").exists()
+
+
+LINK, HARD, PIPE = tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.FIFOTYPE
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        [member("odd", type=PIPE)],
+        [member("odd", type=tarfile.CHRTYPE)],
+        [member("odd", type=LINK, linkname="/usr/share/data")],
+        [member("odd", type=LINK, linkname="../elsewhere")],
+        [member("out/odd", type=LINK, linkname="../../elsewhere")],
+        [member("odd", type=HARD, linkname="/etc/hostname")],
+        [
+            member("odd", type=LINK, linkname="b/c/../.."),
+            member("b", type=LINK, linkname="."),
+            member("c", type=LINK, linkname="."),
+        ],
+    ],
+    ids=["pipe", "device", "absolute", "up", "up from below", "hard link", "by way of later ones"],
+)
+def test_what_a_folder_must_not_hold_is_left_out_and_the_rest_arrives(
+    run: "Run", broker: "FakeBroker", odd: list[tuple[tarfile.TarInfo, bytes]]
+) -> None:
+    """A pipe or a link that leads out costs the person that one entry, by name, not the outputs."""
+    archive = archive_of(
+        *odd, member("near", type=LINK, linkname="log.txt"), *[member(*file) for file in FILES.items()]
+    )
+    offer(broker, archive)
+    result = run("download", "j-1", "--into", "here")
+    assert (result.exit_code, result.stdout) == (0, "here/out/model.bin\nhere/log.txt\n")
+    assert f"{odd[0][0].name} was left out" in result.stderr
+    assert not os.path.lexists(Path("here", odd[0][0].name))
+    assert Path("here/near").read_bytes() == b"done\n"
+    assert Path("here/out/model.bin").read_bytes() == FILES["out/model.bin"]
+
+
+def test_what_was_left_out_is_in_the_document(run: "Run", broker: "FakeBroker") -> None:
+    """A program learns the names too."""
+    offer(broker, archive_of(member("pipe", type=PIPE), member("log.txt", b"done\n")), LOG)
+    document = json.loads(run("download", "j-1", "--json").stdout)
+    assert document["skipped"] == ["pipe"]
+    assert document["files"] == listing(LOG)
+
+
+def test_files_beyond_an_incomplete_list_arrive(run: "Run", broker: "FakeBroker") -> None:
+    """They stand by the archive's digest, and are listed with the digest that they have."""
+    offer(broker, WHOLE, LOG, files_complete=False)
+    document = json.loads(run("download", "j-1", "--into", "here", "--json").stdout)
+    assert document["files"] == listing({"log.txt": FILES["log.txt"], "out/model.bin": FILES["out/model.bin"]})
+    assert Path("here/out/model.bin").read_bytes() == FILES["out/model.bin"]
+
+
+@pytest.mark.parametrize("complete", [True, None])
+def test_a_complete_list_covers_every_file(run: "Run", broker: "FakeBroker", complete: bool | None) -> None:  # noqa: FBT001 (a case)
+    """A file that a list does not name is refused where the broker says that it names all, or says nothing."""
+    offer(broker, WHOLE, LOG, **({} if complete is None else {"files_complete": complete}))
+    result = run("download", "j-1", "--into", "here")
+    assert (result.exit_code, list(Path("here").iterdir())) == (1, [])
+    assert "holds out/model.bin, which the broker's list does not" in result.stderr
+
+
+@pytest.mark.parametrize(
+    "members",
+    [
+        [member("log.txt", b"DONE\n"), member("more")],
+        [member("more")],
+        [member("../more", b"x"), member("log.txt", b"done\n")],
+        [
+            member("x", type=LINK, linkname="y/z/../.."),
+            member("y", type=LINK, linkname="."),
+            member("z", type=LINK, linkname="."),
+            member("x/more", b"x"),
+            member("log.txt", b"done\n"),
+        ],
+    ],
+    ids=["damaged", "missing", "up", "through a link"],
+)
+def test_an_incomplete_list_forgives_nothing_else(
+    run: "Run", broker: "FakeBroker", tmp_path: Path, members: list[tuple[tarfile.TarInfo, bytes]]
+) -> None:
+    """What is listed must be there with its digest, and nothing is written outside."""
+    offer(broker, archive_of(*members), LOG, files_complete=False)
+    assert run("download", "j-1", "--into", "deep/here").exit_code == 1
+    assert list(Path("deep/here").iterdir()) == []
+    assert not list(tmp_path.rglob("more"))
+
+
+def test_a_rooted_name_beyond_an_incomplete_list_stays_inside(run: "Run", broker: "FakeBroker") -> None:
+    """A name from the root of the file system is one below the folder."""
+    offer(broker, archive_of(member("/more/x", b"x"), member("log.txt", b"done\n")), LOG, files_complete=False)
+    assert run("download", "j-1", "--into", "here").exit_code == 0
+    assert Path("here/more/x").read_bytes() == b"x"
+
+
+def test_a_folders_links_are_not_followed(run: "Run", broker: "FakeBroker") -> None:
+    """A link in the folder that has the name of one of the outputs' folders makes way for it."""
+    offer(broker, WHOLE)
+    Path("elsewhere").mkdir()
+    Path("here").mkdir()
+    Path("here/out").symlink_to("../elsewhere")
+    assert run("download", "j-1", "--into", "here").exit_code == 0
+    assert list(Path("elsewhere").iterdir()) == []
+    assert Path("here/out/model.bin").read_bytes() == FILES["out/model.bin"]
 
 
 def test_a_damaged_download_is_refused(run: "Run", broker: "FakeBroker") -> None:

@@ -73,6 +73,22 @@ def test_gpu_is_shown_with_its_count(catalogue: Path, tmp_path: Path) -> None:
     assert "4 x T4" in run(job, "--catalog", catalogue).stdout
 
 
+def test_whole_runs_are_shown_where_they_count(catalogue: Path, tmp_path: Path) -> None:
+    """With inputs or an expected duration each machine shows the cost of its run; else the columns are not there."""
+    job = tmp_path / "data.yml"
+    job.write_text(
+        "inputs: [{uri: s3://data/x, location: aws/us-east-1, size_gb: 500}]\nexpected_hours: 4\ntask: {run: ./train}\n"
+    )
+    shown = run(job, "--catalog", catalogue).stdout
+    assert "For 4 hours of work it comes to" in shown
+    assert "TRANSFER" in shown
+    document = json.loads(run(job, "--catalog", catalogue, "--json").stdout)
+    assert document["chosen"]["region"] == "us-east-1"
+    assert document["chosen"]["run_transfer_usd"] == 0
+    job.write_text("task: {run: ./train}\n")
+    assert "TRANSFER" not in run(job, "--catalog", catalogue).stdout
+
+
 @pytest.mark.parametrize(
     ("specs", "field"),
     [

@@ -71,9 +71,9 @@ def read_list(path: Path) -> List:
     machines: dict[Machine, list[Price]] = {}
     with path.open(newline="") as file:
         for row in csv.DictReader(file):
-            prices = {"spot": _price(row["SpotPrice"]), "on_demand": _price(row["Price"])}
+            prices = {"spot": price_in(row["SpotPrice"]), "on_demand": price_in(row["Price"])}
             if any(prices.values()):
-                listed = machines.setdefault(_machine(row), [])
+                listed = machines.setdefault(machine_of(row), [])
                 listed += [
                     Price(row["Region"], row["AvailabilityZone"], market, amount) for market, amount in prices.items()
                 ]
@@ -137,7 +137,8 @@ def _total(machine: Machine, price: Price, specs: UserInstanceSpecs) -> Decimal:
     return price.amount + disk.quantize(Decimal("1e-9"), ROUND_HALF_UP)
 
 
-def _machine(row: Mapping[str, str]) -> Machine:
+def machine_of(row: Mapping[str, str]) -> Machine:
+    """The machine in a row of an AWS list."""
     kind = row["InstanceType"]
     words, gpus, vram_mib = _gpus(row)
     arch = "arm64" if kind.partition(".")[0] in ARM_FAMILIES else "x86_64"
@@ -156,6 +157,7 @@ def _gpus(row: Mapping[str, str]) -> tuple[frozenset[str], int, int]:
     return frozenset(), 0, 0
 
 
-def _price(text: str) -> Decimal | None:
+def price_in(text: str) -> Decimal | None:
+    """A price, None for none; zero is none."""
     price = Decimal(text or 0)
     return price if price > 0 else None

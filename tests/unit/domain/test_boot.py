@@ -1,7 +1,8 @@
 """What a machine is born with."""
 
+import shutil
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
@@ -61,6 +62,64 @@ def test_user_data_is_deterministic_small_and_bash(tmp_path: Path) -> None:
     assert len(made().encode()) < USER_DATA_LIMIT_BYTES / 2
     assert made().startswith("#!/bin/bash\n")
     subprocess.run(["/bin/bash", "-n", str(script)], check=True)
+
+
+def booted(tmp_path: Path, *, user: int = 0, tools: Sequence[str] = ("apt-get", "systemctl"), base: str = "") -> str:
+    """Boot on a machine that has these tools, and fails at all that systemctl is asked; the commands that ran.
+
+    The script's own paths are moved below `tmp_path`, and its PATH holds nothing of this machine that ends it.
+    """
+    tool_dir = tmp_path / "bin"
+    tool_dir.mkdir()
+    for name in ("mkdir", "cat"):
+        (tool_dir / name).symlink_to(str(shutil.which(name)))
+    scripts = {"id": f"echo {user}", "systemctl": "exit 1", "python3": "cat >/dev/null </dev/stdin"}
+    for name in ("id", "python3", "shutdown", *tools):
+        log = f'echo {name} "${{1:-}}" >>{tmp_path}/calls' if name != "id" else ":"
+        (tool_dir / name).write_text(f"#!/bin/bash\n{log}\n{scripts.get(name, 'exit 0')}\n")
+        (tool_dir / name).chmod(0o755)
+    script = made().replace("/etc/apt/", f"{tmp_path}/apt/").replace("/var/lib/spotferry", f"{tmp_path}/lib")
+    script = script.replace(":/usr/local/sbin:/usr/sbin:/sbin", "")
+    environment = {"PATH": str(tool_dir), "HOME": str(tmp_path), **({"SPOTFERRY_BASE": base} if base else {})}
+    done = subprocess.run(["/bin/bash", "-c", script], env=environment, input=b"", capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return (tmp_path / "calls").read_text()
+
+
+def test_packages_do_not_fail_for_the_images_own_upgrades(tmp_path: Path) -> None:
+    """Before the agent starts, apt is told to wait for its lock and the upgrades of the first boot are called off."""
+    calls = booted(tmp_path)
+    settings = (tmp_path / "apt" / "apt.conf.d" / "90spotferry").read_text()
+    assert settings == 'DPkg::Lock::Timeout "300";\nAPT::Periodic::Enable "0";\n'
+    assert calls.split("\n")[0].startswith("systemctl")
+    assert calls.count("python3") == 2
+    if apt_config := shutil.which("apt-config"):
+        asked = [apt_config, "-c", str(tmp_path / "apt" / "apt.conf.d" / "90spotferry"), "dump", "DPkg::Lock::Timeout"]
+        assert subprocess.run(asked, capture_output=True, check=True).stdout == b'DPkg::Lock::Timeout "300";\n'
+
+
+@pytest.mark.parametrize(
+    ("user", "tools", "base"),
+    [
+        (0, ("apt-get",), False),
+        (0, (), False),
+        (0, ("systemctl",), False),
+        (1000, ("apt-get", "systemctl"), False),
+        (0, ("apt-get", "systemctl"), True),
+    ],
+    ids=["no systemctl", "neither", "no apt", "not root", "a base of its own"],
+)
+def test_boot_goes_on_where_there_is_nothing_to_call_off(
+    tmp_path: Path,
+    user: int,
+    tools: Sequence[str],
+    base: bool,  # noqa: FBT001 (a case)
+) -> None:
+    """Another system, or a machine that is not ours to change, starts its agent just the same."""
+    calls = booted(tmp_path, user=user, tools=tools, base=str(tmp_path / "base") if base else "")
+    assert calls.count("python3") == 2
+    assert "systemctl" not in calls
+    assert (tmp_path / "apt").exists() is (tools == ("apt-get",))
 
 
 def test_token_is_only_in_the_settings() -> None:

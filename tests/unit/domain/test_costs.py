@@ -21,7 +21,13 @@ def test_attempt_is_billed_by_the_second_from_launch_to_end() -> None:
     """Machine and disk, each second, at the prices stored with the attempt."""
     attempt = an_attempt(1, **PRICES, launched_at=NOW, gone_at=NOW + timedelta(seconds=100))
     cost = attempt_cost(attempt, NOW + timedelta(days=1))
-    assert cost.rounded() == Cost(Decimal("0.001100"), Decimal("0.002767"), Decimal("100.000"))
+    assert cost.rounded() == Cost(
+        machine_usd=Decimal("0.001000"),
+        disk_usd=Decimal("0.000100"),
+        on_demand_usd=Decimal("0.002767"),
+        seconds=Decimal(100),
+    )
+    assert cost.usd == cost.machine_usd + cost.disk_usd
 
 
 def test_running_attempt_is_billed_up_to_now() -> None:
@@ -35,6 +41,46 @@ def test_first_minute_is_billed_whole(seconds: int) -> None:
     """A machine is never billed less than a minute."""
     attempt = an_attempt(1, **PRICES, launched_at=NOW, gone_at=NOW + timedelta(seconds=seconds))
     assert attempt_cost(attempt, NOW).seconds == 60
+
+
+def test_begun_seconds_are_billed_whole() -> None:
+    """Clouds bill whole seconds, the last one too."""
+    attempt = an_attempt(1, **PRICES, launched_at=NOW, gone_at=NOW + timedelta(seconds=100, microseconds=1))
+    assert attempt_cost(attempt, NOW).seconds == 101
+
+
+def test_the_clouds_own_end_counts() -> None:
+    """A machine is billed until the cloud says, however late its end was heard of."""
+    end = NOW + timedelta(seconds=100)
+    attempt = an_attempt(1, **PRICES, launched_at=NOW, billed_until=end, gone_at=end + timedelta(minutes=9))
+    assert attempt_cost(attempt, NOW).seconds == 100
+
+
+@pytest.mark.parametrize(
+    ("changes", "waived"),
+    [
+        ({}, True),
+        ({"ended_by": "us"}, False),
+        ({"ended_by": ""}, False),
+        ({"market": "on_demand"}, False),
+        ({"provider": "gcp"}, False),
+        ({"gone_at": NOW + timedelta(hours=1)}, False),
+    ],
+)
+def test_a_machine_taken_back_early_is_not_billed(changes: dict[str, object], waived: bool) -> None:  # noqa: FBT001 (a column)
+    """AWS bills nothing for a spot machine that it takes back in its first hour, but for its disk."""
+    end = NOW + timedelta(minutes=59)
+    fields = {**PRICES, "launched_at": NOW, "gone_at": end, "ended_by": "cloud", **changes}
+    cost = attempt_cost(an_attempt(1, **fields), NOW)
+    assert (cost.machine_usd == 0, cost.waived_usd > 0) == (waived, waived)
+    assert cost.disk_usd > 0
+    assert cost.on_demand_usd > cost.machine_usd + cost.waived_usd
+
+
+def test_machine_that_never_ran_costs_nothing() -> None:
+    """A launch that the cloud accepted and could not carry out is free, disk and all."""
+    attempt = an_attempt(1, **PRICES, launched_at=NOW, gone_at=NOW + timedelta(minutes=5), ended_by="launch")
+    assert attempt_cost(attempt, NOW) == Cost()
 
 
 def test_machine_that_never_came_to_be_costs_nothing() -> None:

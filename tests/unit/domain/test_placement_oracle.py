@@ -1,7 +1,6 @@
 """Placement agrees with brute force over price lists, which reads them by itself."""
 
 import random
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -12,10 +11,9 @@ from hypothesis import strategies as st
 from spotferry.catalog.importer import import_price_list
 from spotferry.domain.placement import Limits, OfferIndex, choose, plan
 from spotferry.types import UserInstanceSpecs
+from tests.unit.domain.made_up_list import ZONES, made_up_list
 from tests.unit.domain.price_list_oracle import SHARED_LISTS, List, Verdict, judge, read_list
 
-HEADER = "InstanceType,AcceleratorName,AcceleratorCount,vCPUs,MemoryGiB,GpuInfo,Price,SpotPrice,Region,AvailabilityZone"
-ZONES = {"us-east-1": "use1", "us-west-2": "usw2", "eu-west-1": "euw1", "eu-west-3": "euw3", "sa-east-1": "sae1"}
 TYPES = ("m5.large", "t3.nano", "g4dn.xlarge", "p4d.24xlarge", "c6g.large", "m5.nonsense", "r5.4xlarge")
 
 SPECS = st.builds(
@@ -73,7 +71,7 @@ def world(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
             pytest.skip("the public price list is not beside this repository")
     else:
         path = tmp_path_factory.mktemp("list") / "aws.csv"
-        path.write_text("\n".join([HEADER, *_made_up_rows(random.Random(7))]))  # noqa: S311 (the same list each time)
+        path.write_text(made_up_list(random.Random(7)))  # noqa: S311 (the same list each time)
     offers, _ = import_price_list(path.read_bytes(), "aws", datetime(2026, 1, 1, tzinfo=UTC))
     return World(OfferIndex(offers), read_list(path))
 
@@ -91,37 +89,3 @@ def test_choice_is_the_cheapest_that_brute_force_finds(world: World, specs: User
     totals = [candidate.total_usd_hour for candidate in ([proof.chosen] if proof.chosen else []) + [*proof.next]]
     assert totals == sorted(totals)
     assert len(totals) == min(proof.fit, 11)
-
-
-def _made_up_rows(dice: random.Random) -> Iterator[str]:
-    """Types with and without GPUs, rows without prices, prices that tie, regions whose disks differ in price."""
-    for family, accelerator, maker, mib in (
-        ("m5", "", "", 0),
-        ("c6g", "", "", 0),
-        ("t3", "", "", 0),
-        ("g4dn", "T4", "NVIDIA", 16_384),
-        ("g4ad", "Radeon Pro V520", "AMD", 8_192),
-        ("p3dn", "V100-32GB", "NVIDIA", 32_768),
-        ("p4de", "A100-80GB", "", 0),
-    ):
-        for size in range(6):
-            yield from _rows_of_type(dice, f"{family}.{size or ''}large", accelerator, maker, mib, 2 << size)
-
-
-def _rows_of_type(dice: random.Random, kind: str, accelerator: str, maker: str, mib: int, vcpus: int) -> Iterator[str]:
-    memory, count, listed = vcpus * dice.choice([2, 4, 8]), max(1, vcpus // 8), vcpus * dice.choice([0.03, 0.05, 0.4])
-    info = accelerator if accelerator and not maker else ""
-    if maker:
-        gpu = {
-            "Name": accelerator.partition("-")[0],
-            "Manufacturer": maker,
-            "Count": count,
-            "MemoryInfo": {"SizeInMiB": mib},
-        }
-        info = str({"Gpus": [gpu], "TotalGpuMemoryInMiB": count * mib})
-    for region, short in ZONES.items():
-        for zone in range(1, dice.choice([2, 4, 7])):
-            spot = dice.choice(["", "0", f"{listed * 0.4:.4f}", f"{listed * dice.uniform(0.2, 1.1):.4f}"])
-            price = dice.choice(["", "0.0", f"{listed:.4f}", f"{listed:.4f}", f"{listed:.4f}"])
-            name, number = (accelerator, count) if accelerator else ("", "")
-            yield f'{kind},{name},{number},{vcpus}.0,{memory}.0,"{info}",{price},{spot},{region},{short}-az{zone}'

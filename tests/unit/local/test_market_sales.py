@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
@@ -12,6 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from local.market_model import (
+    INTERNAL_ERROR,
+    MachineState,
     NoCapacityError,
     PoolPattern,
     PriceTooLowError,
@@ -95,21 +98,43 @@ def test_a_refused_token_can_be_used_again() -> None:
     price=st.decimals("0.000001", "40", places=6),
     lives=st.lists(st.floats(0.001, 500_000), min_size=1, max_size=5),
 )
-def test_the_bill_is_price_times_seconds(price: Decimal, lives: list[float]) -> None:
-    """Each machine pays its launch price by the microsecond until it begins to end, whatever the price does later."""
+def test_the_bill_is_price_times_begun_seconds(price: Decimal, lives: list[float]) -> None:
+    """Each machine pays its launch price for every second begun between running and ending, a minute at least, whatever
+    the price does later.
+    """
     world = World()
     world.market.set_prices([(pool(), PriceRow(world.now, price, Decimal(50), fixed=True))])
     for seconds in lives:
-        machine = world.market.launch(request())
+        machine = world.running()
         world.market.set_prices([(pool(), PriceRow(world.now, price * 2, Decimal(100), fixed=True))])
-        launched = world.now
+        began = world.now
         world.wait(seconds)
-        ended = world.now
+        ran = world.now - began
         world.market.terminate("aws", REGION, [machine.allocated_id])
         world.market.set_prices([(pool(), PriceRow(world.now, price, Decimal(50), fixed=True))])
         world.wait(100)
-        microseconds = (ended - launched) // timedelta(microseconds=1)
-        assert machine.cost_usd(world.now) == price * (Decimal(microseconds) / 1_000_000) / 3600
+        assert machine.cost_usd(world.now) == price * max(60, math.ceil(ran / timedelta(seconds=1))) / 3600
+
+
+@pytest.mark.parametrize(("hours", "share"), [(0.99, 0), (1.01, 1)])
+def test_a_machine_taken_back_in_its_first_hour_is_free(hours: float, share: int) -> None:
+    """EC2 bills a spot machine that it takes back from its second hour on."""
+    world = World()
+    machine = world.running()
+    world.wait(hours * 3600)
+    world.market.kill(machine.allocated_id)
+    world.wait(5)
+    assert bool(machine.cost_usd(world.now)) == bool(share)
+
+
+def test_a_machine_that_never_ran_is_free() -> None:
+    """Nothing is billed before a machine runs, nor for one that fails before it does."""
+    world = World()
+    world.market.fail_boots(1, INTERNAL_ERROR)
+    machine = world.market.launch(request(pool(purchase=Purchase.ON_DEMAND)))
+    assert machine.cost_usd(world.now) == 0
+    world.wait(500)
+    assert (machine.state, machine.cost_usd(world.now)) == (MachineState.TERMINATED, Decimal(0))
 
 
 def test_a_pool_sells_what_it_has_and_names_zones_that_have_more() -> None:

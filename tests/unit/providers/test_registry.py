@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -86,3 +87,41 @@ def test_a_malformed_event_of_a_known_kind_is_invalid() -> None:
     """A known kind with other content than promised names the field."""
     with pytest.raises(InvalidInput, match="detail"):
         registry.parse_notice({"source": "aws.ec2", "detail-type": "EC2 Spot Instance Interruption Warning"})
+
+
+def test_pricing_names_are_the_folders_with_prices() -> None:
+    """Every folder with a pricing.py has prices, also one that launches nothing yet."""
+    assert {"aws", "paperspace"} <= set(registry.pricing_names())
+    assert list(registry.pricing_names()) == sorted(registry.pricing_names())
+
+
+@pytest.mark.parametrize("name", registry.pricing_names())
+def test_loading_one_clouds_prices_imports_no_other_sdk(name: str) -> None:
+    """A refresh pays for the SDK of the cloud that it reads, and for no other's."""
+    sdk = {"gcp": "google", "azure": "azure"}.get(name)
+    if sdk is not None and find_spec(sdk) is None:
+        pytest.skip(f"the SDK of {name} is not installed here: see providers/{name}/requirements.txt")
+    code = (
+        f"import json, sys; from spotferry.providers import registry; registry.load_pricing({name!r});"
+        f"print(json.dumps({{n: n in sys.modules for n in '{_SDKS}'.split()}}))"
+    )
+    own = {"aws": {"boto3", "botocore"}, "gcp": {"google"}, "azure": {"azure"}}.get(name, set())
+    assert {sdk for sdk, loaded in run(code).items() if loaded} <= own
+
+
+@pytest.mark.parametrize("name", ["ibm", "", "../aws", "aws.pricing"])
+def test_prices_of_an_unknown_cloud_are_refused(name: str) -> None:
+    """A name without a folder is refused with the list of those that have one; no path can be smuggled in."""
+    with pytest.raises(Misconfigured, match=r"there are those of: .*aws"):
+        registry.load_pricing(name)
+
+
+def test_prices_without_their_sdk_say_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The message names the module and the requirements file."""
+
+    def missing(_name: str) -> None:
+        raise ModuleNotFoundError(name="boto3")
+
+    monkeypatch.setattr("spotferry.providers.registry.importlib.import_module", missing)
+    with pytest.raises(Misconfigured, match=r"aws needs the module boto3.*providers/aws/requirements\.txt"):
+        registry.load_pricing("aws")

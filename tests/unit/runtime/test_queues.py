@@ -1,13 +1,12 @@
 """The queues that carry effects."""
 
-import json
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from spotferry.domain.view import CheckLaunch, DestroyInstance, Effect, PlaceJob
-from spotferry.runtime.queues import Message, NoticeQueue, NotQueued, Queues
+from spotferry.runtime.queues import Message, NotQueued, Queues
 from tests.builders import NOW
 
 
@@ -90,10 +89,11 @@ def test_a_message_that_was_not_taken_is_an_error() -> None:
 def test_an_unknown_event_comes_back_after_a_pause() -> None:
     """The event goes as it came, and waits fifteen seconds."""
     sqs = FakeSqs()
-    NoticeQueue("notices", lambda: sqs).send({"source": "aws.ec2", "detail": {"x": 1}})
+    Queues("placement", "destroy", lambda: sqs).hear_again({"source": "aws.ec2", "detail": {"x": 1}})
     ((url, (entry,)),) = sqs.calls
-    assert (url, entry["DelaySeconds"]) == ("notices", 15)
-    assert json.loads(entry["MessageBody"]) == {"source": "aws.ec2", "detail": {"x": 1}}
+    assert (url, entry["DelaySeconds"]) == ("placement", 15)
+    message = Message.model_validate_json(entry["MessageBody"])
+    assert (message.kind, message.event) == ("hear_notice", {"source": "aws.ec2", "detail": {"x": 1}})
 
 
 def test_a_message_of_a_later_version_is_read() -> None:

@@ -55,3 +55,14 @@ def test_what_only_some_functions_get_is_asked_for_when_needed() -> None:
     with pytest.raises(Misconfigured, match="BUCKET"):
         settings.need("bucket")
     assert Settings.from_environment({**ENVIRONMENT, "BUCKET": "b"}).need("bucket") == "b"
+
+
+@pytest.mark.parametrize(
+    ("heartbeat", "grace", "cancel"), [("120", "30", "120"), ("60", "300", "120"), ("5", "5", "20")]
+)
+def test_a_cancel_leaves_time_for_heartbeat_and_grace(heartbeat: str, grace: str, cancel: str) -> None:
+    """However the seconds are set, a cancelled task hears of it and has its grace before its machine is ended."""
+    given = {"HEARTBEAT_SECONDS": heartbeat, "GRACE_SECONDS": grace, "CANCEL_SECONDS": cancel}
+    settings = Settings.from_environment({**ENVIRONMENT, **given})
+    assert settings.policy.cancel > settings.pace.quiet + settings.pace.grace
+    assert settings.policy.cancel >= timedelta(seconds=float(cancel))

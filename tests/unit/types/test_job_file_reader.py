@@ -66,6 +66,9 @@ restored_task:
         "secrets": ["HF_TOKEN"],
         "machine_image": "ami-0abc",
         "outputs": ["out/*.bin", "log.txt"],
+        "inputs": [],
+        "objective": "price",
+        "expected_hours": 0.0,
     }
     assert job_file.instance_specs.model_dump(mode="json") == {
         "instance_type": "m5.large",

@@ -27,6 +27,7 @@ def test_a_fresh_start_gets_all_that_the_job_needs(world: World) -> None:
             "env": {"A": "b"},
             "secrets": {},
             "outputs": ["out/*"],
+            "inputs": [],
             "checkpoints": [],
             "exit_code": None,
         },

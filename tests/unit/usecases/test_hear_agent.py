@@ -4,6 +4,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
 from spotferry.types import IllegalTransition, InvalidInput, JobState, StaleAttempt
 from spotferry.usecases.hear_agent import LogChunk
@@ -291,14 +292,20 @@ def test_the_log_of_a_stale_attempt_is_kept(world: World) -> None:
     assert world.read_logs(job.job_id)["chunks"][0]["text"] == "last words"
 
 
+@pytest.mark.parametrize("offset", [-1, 10**15])
+def test_a_piece_of_log_begins_where_a_key_can_say_it(offset: int) -> None:
+    """What no key could sort is refused before anything is stored."""
+    with pytest.raises(ValidationError, match="offset"):
+        LogChunk.of({"offset": offset, "text": "x"})
+
+
 @pytest.mark.parametrize(
     "log",
     [
-        LogChunk(offset=-1, text="x"),
         LogChunk(offset=0, text="x" * (1024 * 1024 + 1)),
         LogChunk(offset=0, text="\ud800"),
     ],
-    ids=["before the beginning", "too long", "half a character"],
+    ids=["too long", "half a character"],
 )
 def test_a_piece_of_log_out_of_bounds_is_refused(world: World, log: LogChunk) -> None:
     """Nothing is stored of it."""

@@ -1,6 +1,7 @@
 """What a job left behind, for download."""
 
 import hashlib
+import json
 
 import pytest
 
@@ -20,6 +21,29 @@ def test_outputs_have_an_address_and_digests(world: World) -> None:
     assert found["sha256"] == hashlib.sha256(ARCHIVE).hexdigest()
     assert found["size_bytes"] == len(ARCHIVE)
     assert found["files"] == FILES
+
+
+@pytest.mark.parametrize(
+    ("said", "complete"), [({}, True), ({"files_complete": True}, True), ({"files_complete": False}, False)]
+)
+def test_whether_the_list_is_complete_is_passed_on(world: World, said: dict[str, bool], complete: bool) -> None:  # noqa: FBT001 (a case)
+    """As the agent said it; an agent that says nothing lists all of its files."""
+    job, attempt = world.running(outputs=["out"])
+    world.report(attempt, "task_exited", exit_code=0, outputs=True)
+    world.commit(attempt, {**world.send_bytes(attempt, "outputs"), "files": FILES, **said})
+    assert world.read_outputs(job.job_id)["files_complete"] is complete
+
+
+def test_a_manifest_from_before_the_word_was_there_is_complete(world: World) -> None:
+    """Outputs that were stored by an earlier broker are read as they were meant."""
+    job, attempt = world.running(outputs=["out"])
+    world.report(attempt, "task_exited", exit_code=0, outputs=True)
+    world.outputs(attempt, FILES)
+    key = world.job(job).outputs_key
+    old = json.loads(world.objects.get(key))
+    del old["files_complete"]
+    world.objects.put(key, json.dumps(old).encode())
+    assert world.read_outputs(job.job_id)["files_complete"] is True
 
 
 @pytest.mark.parametrize(("outputs", "why"), [(["out"], "has sent none yet"), ([], "names no outputs in its job file")])

@@ -3,9 +3,10 @@
 import pytest
 
 from spotferry.domain.view import DestroyInstance, PlaceJob
-from spotferry.types import JobState, NotFound, NotPossibleNow
+from spotferry.types import JobState, NotFound, NotPossibleNow, Upload
+from spotferry.usecases.keys import upload_key
 from tests.fakes import QueueAwayError
-from tests.unit.usecases.world import World
+from tests.unit.usecases.world import ARCHIVE, SHA, World
 
 
 def test_a_job_that_waits_is_cancelled_at_once(world: World) -> None:
@@ -113,17 +114,44 @@ def test_an_order_that_does_not_exist_is_refused(world: World) -> None:
         world.steer("explode", job.job_id, "ann")
 
 
-def test_a_machine_is_ended_and_its_job_goes_on_elsewhere(world: World) -> None:
-    """Who ended it is in the record; ending it twice, or after its end, does no harm."""
+def test_a_machine_whose_task_runs_is_checkpointed_before_it_ends(world: World) -> None:
+    """Who ended it is in the record; its agent saves the work first, and the job goes on elsewhere."""
     job, attempt = world.running()
     assert world.steer.end_machine(attempt.cedana_id, "ann").end_reason == "ann asked for its end"
     world.steer.end_machine(attempt.cedana_id, "bob")
+    assert world.beat(attempt)["directive"]["kind"] == "release"
+    world.checkpoint(attempt)
+    world.report(attempt, "released", reason="instance_termination")
     world.perform()
     world.cloud.finish_ending()
     world.poll()
     assert world.attempt(job, 0).end_reason == "ann asked for its end"
+    assert world.attempt(job, 0).is_gone
     assert world.job(job).owner_id == world.attempt(job, 1).cedana_id
+    assert world.job(job).checkpoint == 1
+    assert world.job(job).interruptions == 0
     assert world.steer.end_machine(attempt.cedana_id, "ann").is_gone
+
+
+def test_a_machine_without_a_task_ends_at_once(world: World) -> None:
+    """There is nothing to save on a machine that was only just asked for."""
+    job, attempt = world.launched()
+    assert world.steer.end_machine(attempt.cedana_id, "ann").ending
+    world.perform()
+    world.cloud.finish_ending()
+    world.poll()
+    assert world.attempt(job, 0).is_gone
+
+
+def test_a_retry_needs_the_work_directory(world: World) -> None:
+    """A job whose upload has expired cannot be repeated, and says what to do."""
+    upload = Upload(sha256=SHA, size_bytes=len(ARCHIVE))
+    world.objects.put(upload_key(SHA), ARCHIVE)
+    job = world.submitted(upload=upload).job
+    world.steer("cancel", job.job_id, "ann")
+    del world.objects.stored[upload_key(SHA)]
+    with pytest.raises(NotPossibleNow, match="submit it again"):
+        world.steer("retry", job.job_id, "ann")
 
 
 def test_a_machine_that_does_not_exist_cannot_be_ended(world: World) -> None:

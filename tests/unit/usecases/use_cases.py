@@ -1,6 +1,6 @@
 """One deployment: all use cases over the fakes."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Any
 
@@ -15,9 +15,11 @@ from spotferry.usecases.destroy_instance import DestroyInstance as EndInstance
 from spotferry.usecases.greet_agent import GreetAgent
 from spotferry.usecases.handle_interruption import HandleInterruption
 from spotferry.usecases.hear_agent import HearAgent
+from spotferry.usecases.inputs import CheckInputs
 from spotferry.usecases.launch import AskCloud
 from spotferry.usecases.plan_job import PlanJob
 from spotferry.usecases.poll_status import PollStatus
+from spotferry.usecases.pool_history import ReadHistory
 from spotferry.usecases.read_jobs import ReadJobs
 from spotferry.usecases.read_logs import ReadLogs
 from spotferry.usecases.read_outputs import ReadOutputs
@@ -31,6 +33,7 @@ from tests.fakes import (
     FakeCatalogue,
     FakeClock,
     FakeObjects,
+    FakeProbe,
     FakeQueue,
     FakeRegions,
     FakeSecrets,
@@ -81,6 +84,7 @@ class UseCases:
         self.regions = FakeRegions()
         self.catalogue = FakeCatalogue()
         self.secrets = FakeSecrets()
+        self.probe = FakeProbe()
         self.change = ChangeJob(self.store, self.queue, self.clock)
         self.ask = AskCloud(self.change, self.clouds, self.store, self.clock)
         self.say = SayWord(self.store, self.objects, Pace(), self.clock)
@@ -89,12 +93,15 @@ class UseCases:
     @property
     def plan_job(self) -> PlanJob:
         """Plans."""
-        return PlanJob(self.catalogue, self.regions, self.store, self.clock)
+        return PlanJob(self.catalogue, self.regions, self.store, self.clock, ReadHistory(self.store, self.clock))
 
     @property
     def submit_job(self) -> SubmitJob:
         """Submissions."""
-        return SubmitJob("test", "bucket", self.store, self.objects, self.queue, self.plan_job, self.clock)
+        check_inputs = CheckInputs("bucket", self.objects, self.probe)
+        return SubmitJob(
+            "test", "bucket", self.store, self.objects, self.queue, self.plan_job, self.clock, check_inputs
+        )
 
     @property
     def create_instance(self) -> CreateInstance:
@@ -164,9 +171,9 @@ class UseCases:
     @cached_property
     def request_upload(self) -> RequestUpload:
         """Upload addresses."""
-        return RequestUpload(self.objects)
+        return RequestUpload(self.objects, self.clock, timedelta(days=90))
 
     @cached_property
     def steer(self) -> SteerJob:
         """People's orders."""
-        return SteerJob(self.change)
+        return SteerJob(self.change, self.objects)

@@ -12,9 +12,11 @@ from typing import Optional
 
 from spotferry.agent.broker import Broker
 from spotferry.agent.clock import Clock
+from spotferry.agent.cloud_credentials import CloudCredentials
 from spotferry.agent.console import say, thread_or_nothing
 from spotferry.agent.errors import Order
 from spotferry.agent.guard import Guard
+from spotferry.agent.inputs import Inputs
 from spotferry.agent.job import Job
 from spotferry.agent.joblog import JobLog
 from spotferry.agent.lease import Lease
@@ -65,7 +67,8 @@ def _live(settings: Settings) -> None:
         return Job(plan, world, runner, log, uploader, places.spool, clock)
 
     _release_when_terminated(orders)
-    Life(link, orders, make_job, clock, lambda: _listen(settings, link, orders, clock)).run()
+    inputs = Inputs(world, CloudCredentials(settings.provider, os.environ, clock), clock)
+    Life(link, orders, make_job, clock, lambda: _listen(settings, link, orders, clock), inputs).run()
 
 
 def _listen(settings: Settings, link: Link, orders: Orders, clock: Clock) -> None:

@@ -148,6 +148,7 @@ class Job:
             "SPOTFERRY_EPOCH": str(self.plan.epoch),
             "SPOTFERRY_RESTORED_FROM": restored_from,
             "SPOTFERRY_WORK_DIR": str(work_dir),
+            "SPOTFERRY_INPUTS_DIR": str(self._world.inputs_dir),
         }
         self._log.complete(complete=False)
         try:

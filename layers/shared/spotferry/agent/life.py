@@ -9,7 +9,8 @@ from spotferry.agent.broker import Json
 from spotferry.agent.clock import Clock
 from spotferry.agent.console import say
 from spotferry.agent.ending import Closing
-from spotferry.agent.errors import BrokerGone, BrokerRefused, Ended, StepFailed
+from spotferry.agent.errors import AddressExpired, BrokerGone, BrokerRefused, Ended, StepFailed
+from spotferry.agent.inputs import Inputs
 from spotferry.agent.job import Job
 from spotferry.agent.link import Link
 from spotferry.agent.machine import facts
@@ -35,16 +36,24 @@ class Life:
         make_job: the job on this machine, for a plan.
         clock: to measure with.
         begin: called once, after hello.
+        inputs: brings the job's inputs.
     """
 
     def __init__(
-        self, link: Link, orders: Orders, make_job: Callable[[Plan], Job], clock: Clock, begin: Callable[[], None]
+        self,
+        link: Link,
+        orders: Orders,
+        make_job: Callable[[Plan], Job],
+        clock: Clock,
+        begin: Callable[[], None],
+        inputs: Inputs,
     ) -> None:
         self._link = link
         self._orders = orders
         self._make_job = make_job
         self._clock = clock
         self._begin = begin
+        self._inputs = inputs
         self._state = State()
         self._results = Results(link, self._state)
 
@@ -98,11 +107,20 @@ class Life:
         self._link.phase = "setting_up"
         began_at = self._clock.monotonic()
         job.prepare(self._orders.check, lambda: self._refresh(job))
+        self._bring_inputs(job)
         ending = self._orders.wait(job.start_setup(self._orders.poke).ending)
         assert ending is not None
         job.setup_ended(ending)
         self._link.report("setup_finished", {"seconds": round(self._clock.monotonic() - began_at, 3)})
         self._delivered("waiting")
+
+    def _bring_inputs(self, job: Job) -> None:
+        """Copy the inputs, with fresh addresses when those of the plan ran out."""
+        try:
+            self._inputs.bring(job.plan.inputs, self._orders.check, fresh=False)
+        except AddressExpired:
+            self._refresh(job)
+            self._inputs.bring(job.plan.inputs, self._orders.check, fresh=True)
 
     def _delivered(self, phase: str) -> None:
         """Enter a phase once the broker knows why: what it answers to `held` or `waiting` rests on that."""

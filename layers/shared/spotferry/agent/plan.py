@@ -25,6 +25,28 @@ class Part:
 
 
 @dataclass(frozen=True)
+class Input:
+    """An object to copy to the machine before setup.
+
+    Attributes:
+        path: where it goes, below the directory of inputs.
+        uri: as the job file has it, for messages.
+        url: address to fetch it from.
+        access: `broker`: the address is enough, and good for a while; a cloud's name: with the machine's own
+            credentials of that cloud, if it has any; "": as anybody may.
+        region: of the bucket.
+        size_gb: what the job file says, in billions of bytes.
+    """
+
+    path: str
+    uri: str
+    url: str
+    access: str
+    region: str
+    size_gb: float
+
+
+@dataclass(frozen=True)
 class Saved:
     """A checkpoint that may be restored."""
 
@@ -49,6 +71,7 @@ class Plan:
     checkpoints: Tuple[Saved, ...]
     exit_code: int
     grace_seconds: float
+    inputs: Tuple[Input, ...] = ()
 
     @property
     def work_dir_name(self) -> str:
@@ -90,6 +113,7 @@ def parse(hello: Json) -> Plan:
             checkpoints=tuple(_saved(given) for given in plan.get("checkpoints") or ()),
             exit_code=int(plan.get("exit_code") or 0),
             grace_seconds=float(hello.get("grace_seconds", 30)),
+            inputs=tuple(_input(given) for given in plan.get("inputs") or ()),
         )
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"the plan lacks {error}") from None
@@ -101,6 +125,17 @@ def _lines(plan: Json, key: str) -> Tuple[str, ...]:
 
 def _part(given: Json) -> Part:
     return Part(str(given["name"]), str(given["url"]), str(given["sha256"]), int(given["size_bytes"]))
+
+
+def _input(given: Json) -> Input:
+    return Input(
+        path=str(given["path"]),
+        uri=str(given["uri"]),
+        url=str(given["url"]),
+        access=str(given["access"]),
+        region=str(given["region"]),
+        size_gb=float(given["size_gb"]),
+    )
 
 
 def _saved(given: Json) -> Saved:

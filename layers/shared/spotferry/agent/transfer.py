@@ -7,7 +7,7 @@ import http.client
 import urllib.error
 import urllib.request
 from pathlib import Path
-from typing import Callable, Iterator, List, Sequence, TypeVar
+from typing import Callable, Iterator, List, Optional, Sequence, TypeVar
 
 from spotferry.agent.clock import Check, Clock, patiently
 from spotferry.agent.errors import AddressExpired, TransferFailed
@@ -17,7 +17,8 @@ T = TypeVar("T")
 BLOCK_BYTES = 1024 * 1024
 TRIES = 8
 STALL_SECONDS = 30.0
-_CLIENT_ERRORS = range(400, 500)
+_REFUSALS = range(300, 500)
+"""The address is wrong for us; of the redirects only those come here that are not followed."""
 _LATER = (408, 429)
 
 
@@ -31,8 +32,8 @@ def fetch(url: str, size_bytes: int, sha256: str, target: Path, clock: Clock, ch
 
     def once() -> None:
         digest, count = hashlib.sha256(), 0
-        with _open(urllib.request.Request(url)) as answer, target.open("wb") as file:  # noqa: S310  (the broker's word)
-            while block := _read(answer):
+        with open_url(urllib.request.Request(url)) as answer, target.open("wb") as file:  # noqa: S310  (the broker's word)
+            while block := read_block(answer):
                 check()
                 digest.update(block)
                 count += len(block)
@@ -70,7 +71,7 @@ def _send(path: Path, url: str, start: int, size: int, clock: Clock, check: Chec
             method="PUT",
             headers={"Content-Length": str(size), "Content-Type": "application/octet-stream"},
         )
-        with _open(request) as answer:
+        with open_url(request) as answer:
             etag = answer.headers.get("ETag")
             answer.read()
         if not etag:
@@ -97,18 +98,21 @@ def _blocks(path: Path, start: int, size: int, check: Check) -> Iterator[bytes]:
             yield block
 
 
-def _open(request: urllib.request.Request) -> http.client.HTTPResponse:
-    """Open an address.
+def open_url(
+    request: urllib.request.Request, opener: Optional[urllib.request.OpenerDirector] = None
+) -> http.client.HTTPResponse:
+    """Open an address; the opener is urllib's usual one unless another is given.
 
     Raises:
         AddressExpired, TransferFailed: by what the status means.
     """
     try:
-        answer = urllib.request.urlopen(request, timeout=STALL_SECONDS)  # noqa: S310  (the broker's word)
+        opened = opener.open if opener else urllib.request.urlopen
+        answer = opened(request, timeout=STALL_SECONDS)
     except urllib.error.HTTPError as error:
         with error:
             text = f"HTTP {error.code} {error.reason}"
-        if error.code in _CLIENT_ERRORS and error.code not in _LATER:
+        if error.code in _REFUSALS and error.code not in _LATER:
             raise AddressExpired(text) from None
         raise TransferFailed(text) from None
     except (OSError, http.client.HTTPException) as error:
@@ -117,7 +121,12 @@ def _open(request: urllib.request.Request) -> http.client.HTTPResponse:
     return answer
 
 
-def _read(answer: http.client.HTTPResponse) -> bytes:
+def read_block(answer: http.client.HTTPResponse) -> bytes:
+    """The next block; empty at the end.
+
+    Raises:
+        TransferFailed: it did not come.
+    """
     try:
         return answer.read(BLOCK_BYTES)
     except (OSError, http.client.HTTPException) as error:

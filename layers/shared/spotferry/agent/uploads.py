@@ -17,7 +17,7 @@ FRESH_ADDRESSES = 3
 """How often an upload is begun anew because its addresses ran out."""
 
 LISTED_FILES = 10_000
-"""A commit lists at most so many files; the archive holds them all."""
+"""A commit lists at most so many files, and says so; the archive holds them all."""
 
 
 @dataclass(frozen=True)
@@ -85,6 +85,7 @@ class Uploader:
             "machine": {"arch": arch()},
             "parts": [part],
             "files": upload.packed.files[:LISTED_FILES],
+            "files_complete": len(upload.packed.files) <= LISTED_FILES,
             "log": None,
             **upload.details,
         }

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import http.client
-import json
 import os
-import urllib.error
-import urllib.request
 from dataclasses import dataclass
 from typing import Callable, Dict, List, Mapping, Optional, Set
 
 from spotferry.agent.clock import Clock
 from spotferry.agent.console import say
+from spotferry.agent.ec2_metadata import Metadata
 from spotferry.agent.errors import Data
 
 POLL_SECONDS = 2.0
-ANSWER_SECONDS = 2.0
 
 
 @dataclass(frozen=True)
@@ -42,68 +39,19 @@ Watcher = Callable[[], List[Notice]]
 
 
 class AwsWatcher:
-    """EC2's metadata service, version 2: a session token first, renewed at half its life or when it is refused."""
-
-    TOKEN_SECONDS = 21600
+    """EC2's notices, in its metadata service."""
 
     def __init__(self, environ: Mapping[str, str], clock: Clock) -> None:
-        self._base = environ.get("AWS_EC2_METADATA_SERVICE_ENDPOINT", "http://169.254.169.254").rstrip("/")
-        self._clock = clock
-        self._token = ""
-        self._renew_at = float("-inf")
-        self._opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        self._metadata = Metadata(environ, clock)
 
     def __call__(self) -> List[Notice]:
         """The notices that stand now."""
         notices = []
-        if (action := self._json("spot/instance-action")) is not None:
+        if (action := self._metadata.document("spot/instance-action")) is not None:
             notices.append(Notice("take_back", str(action.get("action", "terminate")), _text(action.get("time"))))
-        if (advice := self._json("events/recommendations/rebalance")) is not None:
+        if (advice := self._metadata.document("events/recommendations/rebalance")) is not None:
             notices.append(Notice("rebalance", "rebalance-recommendation", _text(advice.get("noticeTime"))))
         return notices
-
-    def _json(self, path: str) -> Optional[Dict[str, object]]:
-        """The document at a path of the metadata; None when there is none (404)."""
-        try:
-            answer = json.loads(self._get(path))
-        except urllib.error.HTTPError as error:
-            error.close()
-            if error.code == http.client.NOT_FOUND:
-                return None
-            raise
-        if not isinstance(answer, dict):
-            raise ValueError(f"{path}: not a JSON object")  # noqa: TRY004  (handled as one kind of bad answer)
-        return answer
-
-    def _get(self, path: str) -> bytes:
-        if self._clock.monotonic() >= self._renew_at:
-            self._renew()
-        try:
-            return self._read(path)
-        except urllib.error.HTTPError as error:
-            if error.code != http.client.UNAUTHORIZED:
-                raise
-            error.close()
-        self._renew()
-        return self._read(path)
-
-    def _renew(self) -> None:
-        request = urllib.request.Request(  # noqa: S310  (link-local, or the vendor's own variable)
-            f"{self._base}/latest/api/token",
-            method="PUT",
-            headers={"X-aws-ec2-metadata-token-ttl-seconds": str(self.TOKEN_SECONDS)},
-        )
-        with self._opener.open(request, timeout=ANSWER_SECONDS) as answer:
-            self._token = answer.read().decode("ascii")
-        self._renew_at = self._clock.monotonic() + self.TOKEN_SECONDS / 2
-
-    def _read(self, path: str) -> bytes:
-        request = urllib.request.Request(  # noqa: S310  (as above)
-            f"{self._base}/latest/meta-data/{path}", headers={"X-aws-ec2-metadata-token": self._token}
-        )
-        with self._opener.open(request, timeout=ANSWER_SECONDS) as answer:
-            content: bytes = answer.read()
-        return content
 
 
 WATCHERS: Dict[str, Callable[[Mapping[str, str], Clock], Watcher]] = {"aws": AwsWatcher}

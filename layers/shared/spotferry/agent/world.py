@@ -14,6 +14,7 @@ from spotferry.agent.errors import StepFailed
 from spotferry.agent.settings import Places
 
 TASK_USER = "spotferry"
+INPUTS_NAME = "spotferry-inputs"
 _HELPER_SECONDS = 60
 _PASSED_ON = ("PATH", "TMPDIR")
 _DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -40,12 +41,19 @@ class World:
             account = _account()
             self._name, self.user_id, self.group_id = account.pw_name, account.pw_uid, account.pw_gid
             self.home = Path(account.pw_dir)
-        self.home.mkdir(parents=True, exist_ok=True)
+        if not self.home.is_dir():  # an image's own user may have come without one
+            self.home.mkdir(parents=True)
+            self.give(self.home)
 
     @property
     def owner(self) -> Optional[Tuple[int, int]]:
         """User and group that the task's files belong to; None where everything belongs to the agent's user anyway."""
         return None if self.user_id is None or self.group_id is None else (self.user_id, self.group_id)
+
+    @property
+    def inputs_dir(self) -> Path:
+        """Where the job's inputs are."""
+        return self.home / INPUTS_NAME
 
     def work_dir(self, name: str) -> Path:
         """Where the work directory of this name is.
@@ -53,8 +61,10 @@ class World:
         Raises:
             StepFailed: the name is not that of one directory.
         """
-        if not name or name in (".", "..") or "/" in name or "\0" in name:
-            raise StepFailed("startup_failed", {"reason": f"the work directory's name {name!r} is not a file name"})
+        if not name or name in (".", "..", INPUTS_NAME) or "/" in name or "\0" in name:
+            raise StepFailed(
+                "startup_failed", {"reason": f"the work directory's name {name!r} is not one that it can have"}
+            )
         return self.home / name
 
     def environment(self, given: Mapping[str, str]) -> Dict[str, str]:
@@ -152,9 +162,9 @@ def _is_known(user_id: int) -> bool:
 
 
 def _account() -> pwd.struct_passwd:
-    """The task's user; made, with sudo without a password, where there is none."""
+    """The task's user, made where the image has none; with sudo without a password either way."""
     try:
-        return pwd.getpwnam(TASK_USER)
+        pwd.getpwnam(TASK_USER)
     except KeyError:
         _run(["useradd", "--create-home", "--shell", "/bin/bash", TASK_USER])
     if _SUDOERS.parent.is_dir():

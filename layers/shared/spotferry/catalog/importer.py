@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal, InvalidOperation
 from functools import lru_cache
@@ -10,6 +10,7 @@ from functools import lru_cache
 from spotferry.catalog.accelerators import Gpus, gpus_of
 from spotferry.catalog.architectures import arch_of
 from spotferry.catalog.disk_prices import disk_usd_gib_month
+from spotferry.catalog.gcp_accelerators import Accelerator, Host, comes_with_accelerators, joined
 from spotferry.catalog.price_list import Row, rows_of
 from spotferry.types.instance import Offer
 
@@ -23,7 +24,6 @@ MALFORMED = "malformed row or number"
 DUPLICATE = "duplicate of another row"
 
 _ARCHITECTURES = {"x86_64": "x86_64", "amd64": "x86_64", "x64": "x86_64", "arm64": "arm64", "aarch64": "arm64"}
-_HOSTS_WITH_ACCELERATORS = ("a2-", "a3-", "a4-", "ct", "g2-")
 _MIB_PER_GIB = 1024
 _ABSURD = Decimal(10_000_000)
 
@@ -36,8 +36,9 @@ class ImportReport:
 
     Attributes:
         rows: rows read.
-        taken: rows that became offers.
-        offers: offers made of them; a row for several regions makes several.
+        taken: rows that became offers, or a part of one: an accelerator and the machine that has it.
+        offers: offers made of them; a row for several regions makes several, as does an accelerator that several
+            machines take.
         left_out: rows left out, by reason.
     """
 
@@ -74,40 +75,78 @@ def import_price_list(
     Raises:
         InvalidInput: it is not a price list at all.
     """
-    offers: dict[_Identity, Offer] = {}
-    left_out: Counter[str] = Counter()
+    found = _Found(provider, read_at)
     number = 0
     for number, row in enumerate(rows_of(data, source), start=1):
         try:
-            _add(offers, _offers(row, provider, read_at))
+            found.take(number, row)
         except _LeftOut as outcome:
-            left_out[outcome.reason] += 1
+            found.left_out[outcome.reason] += 1
         if number % 1000 == 0:
             progress(number)
-    report = ImportReport(number, number - left_out.total(), len(offers), dict(left_out.most_common()))
-    return list(offers.values()), report
+    found.join()
+    left_out = found.left_out
+    report = ImportReport(number, number - left_out.total(), len(found.offers), dict(left_out.most_common()))
+    return list(found.offers.values()), report
 
 
-def _add(offers: dict[_Identity, Offer], made: Iterator[Offer]) -> None:
-    before = len(offers)
-    for offer in made:
-        offers.setdefault(_identity(offer), offer)
-    if len(offers) == before:
-        raise _LeftOut(DUPLICATE)
+@dataclass(slots=True)
+class _Found:
+    """What was found in a list so far; of GCP's also the rows that are a part of a machine only."""
+
+    provider: str
+    read_at: datetime
+    offers: dict[_Identity, Offer] = field(default_factory=dict)
+    left_out: Counter[str] = field(default_factory=Counter)
+    accelerators: list[Accelerator] = field(default_factory=list)
+    hosts: list[Host] = field(default_factory=list)
+
+    def take(self, number: int, row: Row | None) -> None:
+        """Take a row, or raise the reason why not."""
+        if row is None:
+            raise _LeftOut(MALFORMED)
+        if self.provider == "gcp" and not row.get("type") and row.get("accelerator"):
+            self.accelerators += _accelerators(number, row)
+            return
+        made = list(_offers(row, self.provider, self.read_at))
+        if self.provider == "gcp" and comes_with_accelerators(row.get("type", "")) and not row.get("accelerator"):
+            self.hosts += [Host(number, offer) for offer in made]
+            return
+        before = len(self.offers)
+        for offer in made:
+            self.offers.setdefault(_identity(offer), offer)
+        if len(self.offers) == before:
+            raise _LeftOut(DUPLICATE)
+
+    def join(self) -> None:
+        """Make machines of the parts; a part that fits none is left out."""
+        used: set[int] = set()
+        for offer, rows in list(joined(self.accelerators, self.offers.values(), self.hosts)):
+            used |= rows
+            self.offers.setdefault(_identity(offer), offer)
+        for reason, parts in ((ACCELERATOR_ALONE, self.accelerators), (HOST_ALONE, self.hosts)):
+            if unused := len({part.row for part in parts} - used):
+                self.left_out[reason] += unused
 
 
 def _identity(offer: Offer) -> _Identity:
     return offer.region, offer.zone, offer.instance_type, offer.arch, offer.gpu_name, offer.gpu_count
 
 
-def _offers(row: Row | None, provider: str, read_at: datetime) -> Iterator[Offer]:
-    if row is None:
-        raise _LeftOut(MALFORMED)
+def _accelerators(number: int, row: Row) -> Iterator[Accelerator]:
+    count, zone = int(_size(row, "accelerator_count")), row.get("zone", "")
+    spot, on_demand = _prices(row)
+    for region in _regions(row):
+        yield Accelerator(number, row["accelerator"], count, region, zone, spot, on_demand)
+
+
+def _offers(row: Row, provider: str, read_at: datetime) -> Iterator[Offer]:
     instance_type, vcpus, memory = row.get("type", ""), _size(row, "vcpus"), _size(row, "memory_gib")
-    _refuse_no_machine(row, provider, instance_type, vcpus, memory)
-    spot, on_demand = _price(row, "spot_price"), _price(row, "price")
-    if spot is None and on_demand is None:
-        raise _LeftOut(NO_PRICE)
+    if not instance_type:
+        raise _LeftOut(ACCELERATOR_ALONE if row.get("accelerator") else NOT_A_MACHINE)
+    if not vcpus or not memory:
+        raise _LeftOut(NOT_A_MACHINE)
+    spot, on_demand = _prices(row)
     gpus, arch = _gpus(row, instance_type), _arch(row, provider, instance_type)
     for region in _regions(row):
         yield Offer(
@@ -129,13 +168,11 @@ def _offers(row: Row | None, provider: str, read_at: datetime) -> Iterator[Offer
         )
 
 
-def _refuse_no_machine(row: Row, provider: str, instance_type: str, vcpus: float, memory: float) -> None:
-    if not instance_type:
-        raise _LeftOut(ACCELERATOR_ALONE if row.get("accelerator") else NOT_A_MACHINE)
-    if not vcpus or not memory:
-        raise _LeftOut(NOT_A_MACHINE)
-    if provider == "gcp" and instance_type.startswith(_HOSTS_WITH_ACCELERATORS) and not row.get("accelerator"):
-        raise _LeftOut(HOST_ALONE)
+def _prices(row: Row) -> tuple[Decimal | None, Decimal | None]:
+    spot, on_demand = _price(row, "spot_price"), _price(row, "price")
+    if spot is None and on_demand is None:
+        raise _LeftOut(NO_PRICE)
+    return spot, on_demand
 
 
 def _regions(row: Row) -> list[str]:

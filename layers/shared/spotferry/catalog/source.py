@@ -11,10 +11,11 @@ from typing import Protocol, Self
 
 from pydantic import Field, ValidationError
 
-from spotferry.catalog.catalogue_file import offers_in, write_catalogue
+from spotferry.catalog.catalogue_file import describe, offers_in, write_catalogue
 from spotferry.catalog.starter import starter_offers
 from spotferry.domain.placement import OfferIndex
 from spotferry.ports.cloud import Clock, ObjectStore
+from spotferry.ports.prices import CatalogueInfo
 from spotferry.types.base import RECORD_VERSION, Value
 from spotferry.types.errors import InvalidInput, NotFound, Problem
 from spotferry.types.instance import Offer
@@ -84,6 +85,16 @@ class BucketObject:
 
     def read(self, mark: str) -> list[Offer]:
         """The offers of the object that the pointer names, once its bytes are proven to be the ones it means."""
+        data, key = self.content(mark)
+        return offers_in(data, key)
+
+    def content(self, mark: str) -> tuple[bytes, str]:
+        """The object's bytes, proven to be the ones that the pointer means, and its key.
+
+        Raises:
+            InvalidInput: pointer or object are damaged.
+            NotFound: the object is not there.
+        """
         try:
             pointer = Pointer.model_validate_json(mark)
         except ValidationError as error:
@@ -91,7 +102,22 @@ class BucketObject:
         data = self._objects.get(pointer.key)
         if hashlib.sha256(data).hexdigest() != pointer.sha256:
             raise _invalid(pointer.key, "does not have the digest that the pointer names")
-        return offers_in(data, pointer.key)
+        return data, pointer.key
+
+    def current(self) -> tuple[bytes, CatalogueInfo] | None:
+        """The catalogue in force and what it says of itself; None when there is none that can be used.
+
+        One that is damaged or of another version counts as none, and is said in the log: so a refresh heals it.
+        """
+        mark = self.mark()
+        if mark is None:
+            return None
+        try:
+            data, key = self.content(mark)
+            return data, describe(data, key)
+        except (InvalidInput, NotFound) as error:
+            _LOGGER.warning("The catalogue in the bucket cannot be used: %s", error)
+            return None
 
 
 class CatalogueFile:
@@ -148,7 +174,11 @@ def publish(objects: ObjectStore, offers: Iterable[Offer], built_at: datetime) -
     with TemporaryDirectory() as directory:
         path = Path(directory, "catalogue.db")
         write_catalogue(path, offers, built_at)
-        data = path.read_bytes()
+        return publish_file(objects, path.read_bytes())
+
+
+def publish_file(objects: ObjectStore, data: bytes) -> Pointer:
+    """Put a catalogue file into force: its object first, the pointer last."""
     digest = hashlib.sha256(data).hexdigest()
     pointer = Pointer(key=f"catalog/{digest}.db", sha256=digest)
     objects.put(pointer.key, data, "application/vnd.sqlite3")

@@ -54,6 +54,15 @@ finish() {{
   shutdown -h now || sudo -n shutdown -h now || if [ "$(id -u)" = 0 ]; then systemctl poweroff || poweroff; fi || true
 }}
 trap finish EXIT
+if [ -z "${{SPOTFERRY_BASE:-}}" ] && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
+  # The image's own upgrades begin at boot and hold the lock that setup's packages need: none begin, one that has is
+  # waited for.
+  {{
+    mkdir -p /etc/apt/apt.conf.d
+    printf '%s\\n' 'DPkg::Lock::Timeout "300";' 'APT::Periodic::Enable "0";' >/etc/apt/apt.conf.d/90spotferry
+    systemctl --no-block stop apt-daily.timer apt-daily-upgrade.timer apt-daily.service
+  }} || true
+fi
 if ! command -v python3 >/dev/null 2>&1; then
   apt-get update -q && apt-get install -yq python3 || dnf install -yq python3 || yum install -yq python3 \\
     || zypper -nq install python3 || apk add -q python3
@@ -64,9 +73,12 @@ if [ -z "$base" ]; then
 fi
 mkdir -p "$base"
 python3 -c {fetch} {url} {digest} "$base/agent.pyz" {seconds}
-python3 -I -X utf8 "$base/agent.pyz" <<'SPOTFERRY_SETTINGS'
+# Not a here-document on the command itself: bash would print it, token and all, if a signal ended the agent.
+settings=$(cat <<'SPOTFERRY_SETTINGS'
 {settings}
 SPOTFERRY_SETTINGS
+)
+python3 -I -X utf8 "$base/agent.pyz" <<<"$settings"
 """
 
 

@@ -2,8 +2,9 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from decimal import Decimal
 
-from spotferry.types.instance import Attempt
+from spotferry.types.instance import Attempt, EndedBy
 from spotferry.types.job import Manifest
 
 
@@ -37,13 +38,20 @@ class PlacementImpossible:
 
 @dataclass(frozen=True, slots=True)
 class MachineCreated:
-    """The cloud answered a launch, or the machine of a launch whose answer was lost was found."""
+    """The cloud answered a launch, or the machine of a launch whose answer was lost was found.
+
+    Attributes:
+        launched_at: by the cloud's clock; None when it did not say.
+        price_usd_hour: what the cloud asks for it since then; None when that could not be read.
+    """
 
     instance_id: str
     allocated_id: str
     state: str
     zone: str = ""
     ip_address: str = ""
+    launched_at: datetime | None = None
+    price_usd_hour: Decimal | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,16 +167,19 @@ class Released:
 
 @dataclass(frozen=True, slots=True)
 class NoticeReceived:
-    """The cloud says that it takes the machine back.
+    """The machine is about to end: the work is to be saved by the deadline.
 
     Attributes:
-        code: the cloud's own word.
-        deadline: when, if it said.
+        code: the cloud's own word, or the reason in words.
+        deadline: when, if it is known.
+        by_cloud: the cloud takes it back. Otherwise it ends for a reason of its own or of ours, and that is no
+            interruption.
     """
 
     instance_id: str
     code: str
     deadline: datetime | None = None
+    by_cloud: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,10 +192,17 @@ class MachineCondemned:
 
 @dataclass(frozen=True, slots=True)
 class MachineGone:
-    """The cloud confirms that the machine ended, or that there never was one."""
+    """The cloud confirms that the machine ended, or that there never was one.
+
+    Attributes:
+        billed_until: when it stopped billing; None when it did not say.
+        ended_by: who ended it, where it told.
+    """
 
     instance_id: str
     reason: str = ""
+    billed_until: datetime | None = None
+    ended_by: EndedBy = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,14 +79,14 @@ def task_result(exit_code: int) -> tuple[JobState, str]:
     return JobState.FAILED, f"the task ended with status {exit_code}"
 
 
-def pass_on(view: View, reason: str) -> View:
+def pass_on(view: View, reason: str, now: datetime) -> View:
     """The owner has lost the job: its successor takes over where that stands, else the job waits for a machine."""
     successor = view.successor
     view = view.with_job(successor_id=None, deadline=None, next_try_at=None, tries=0)
     if successor is None:
         return view.with_job(owner_id=None, state=JobState.PENDING, reason=f"{reason}; it waits for another machine")
     state, why = _state_at(successor)
-    deadline = successor.arrived_at + view.policy.hold if state in HOLD_STATES and successor.arrived_at else None
+    deadline = now + view.policy.hold if state in HOLD_STATES else None
     return view.with_job(owner_id=successor.cedana_id, state=state, reason=f"{reason}; {why}", deadline=deadline)
 
 
@@ -109,29 +109,37 @@ def close(view: View, instance_id: str, now: datetime, reason: str) -> View:
     return view.with_job(open_attempts=left)
 
 
-def lose_owner(view: View, reason: str) -> View:
+def lose_owner(view: View, reason: str, now: datetime) -> View:
     """The job's owner is gone or gave it back: what that means in the state the job is in."""
     state = view.job.state
+    if state.is_final:
+        return view
     if state is JobState.CANCELLING:
         return finish(view, JobState.CANCELLED, "cancelled, and its task is stopped")
     if state in HOLD_STATES:
         return finish(view, JobState.FAILED, f"{view.job.reason}; nobody asked for a retry before the machine ended")
-    if state.is_final:
-        return view
-    if state is JobState.FINALIZING and not view.job.final_checkpoint:
-        lost = f"the task ended with status {view.job.exit_code}, but {reason} before its outputs were sent"
-        return finish(view, JobState.FAILED, lost)
-    if view.job.startup_failures >= view.policy.boot_attempts:
-        return finish(view, JobState.FAILED, f"{view.job.startup_failures} machines in a row never reported: {reason}")
-    return pass_on(view, reason)
+    hopeless = _hopeless(view, reason)
+    return finish(view, JobState.FAILED, hopeless) if hopeless else pass_on(view, reason, now)
 
 
-def lose(view: View, instance_id: str, reason: str) -> View:
+def _hopeless(view: View, reason: str) -> str:
+    """Why no other machine would help; "" when one would."""
+    job, policy = view.job, view.policy
+    if job.state is JobState.FINALIZING and not job.final_checkpoint:
+        return f"the task ended with status {job.exit_code}, but {reason} before its outputs were sent"
+    if job.startup_failures >= policy.boot_attempts:
+        return f"{job.startup_failures} machines in a row never reported: {reason}"
+    if job.lost >= policy.lost_attempts:
+        return f"{job.lost} machines in a row ended by themselves under the job: {reason}"
+    return ""
+
+
+def lose(view: View, instance_id: str, reason: str, now: datetime) -> View:
     """One attempt is out: if it owned the job or waited for it, somebody else must."""
     role = role_of(view, instance_id)
     if role is Role.SUCCESSOR:
         return view.with_job(successor_id=None)
-    return lose_owner(view, reason) if role is Role.OWNER else view
+    return lose_owner(view, reason, now) if role is Role.OWNER else view
 
 
 def interrupt(view: View, reason: str) -> View:

@@ -28,7 +28,7 @@ _BY_STATE = {
 _BY_KIND = {
     NoticeKind.TAKE_BACK: Meaning.LOSE,
     # Both are forecasts, minutes to days ahead and often wrong. Leaving early would cost every job a move; the
-    # periodic checkpoint covers the loss, and the take-back or the state change that follows is acted upon.
+    # take-back that follows has a notice of its own, and is acted upon.
     NoticeKind.REBALANCE: Meaning.NOTHING,
     NoticeKind.MAINTENANCE: Meaning.NOTHING,
 }

@@ -24,6 +24,9 @@ from spotferry.domain.view import View
 from spotferry.types.instance import Attempt, AttemptPhase
 from spotferry.types.job import HOLD_STATES, JobState
 
+TAKEN_BACK = "instance_termination"
+"""The reason of a release that follows a take-back."""
+
 
 def launch_chosen(view: View, event: e.LaunchChosen, now: datetime) -> Moved | None:
     """The intent of an attempt."""
@@ -68,14 +71,19 @@ def machine_created(view: View, event: e.MachineCreated, now: datetime) -> Moved
         availability_zone=event.zone or attempt.availability_zone,
         ip_address=event.ip_address,
         phase=phase,
-        launched_at=attempt.launched_at or now,
+        launched_at=event.launched_at or attempt.launched_at or now,
+        price=attempt.price if event.price_usd_hour is None else event.price_usd_hour,
         gone_at=None,
     )
     if event.instance_id not in view.job.open_attempts:
         view = view.with_job(open_attempts=(*view.job.open_attempts, event.instance_id))
     if role_of(view, event.instance_id) is Role.OTHER or view.job.state.is_final:
         view = end(view, event.instance_id, "the job no longer needs it")
-    return Moved(view, f"{attempt.provider} made machine {event.allocated_id}", {"allocated_id": event.allocated_id})
+    moved = event.price_usd_hour not in {None, attempt.price}
+    dearer = f" at ${event.price_usd_hour:f}/h, not ${attempt.price:f}/h as listed" if moved else ""
+    message = f"{attempt.provider} made machine {event.allocated_id}{dearer}"
+    data = {"price_usd_hour": float(event.price_usd_hour)} if moved and event.price_usd_hour is not None else {}
+    return Moved(view, message, {"allocated_id": event.allocated_id, **data})
 
 
 def launch_failed(view: View, event: e.LaunchFailed, now: datetime) -> Moved | None:
@@ -89,6 +97,7 @@ def launch_failed(view: View, event: e.LaunchFailed, now: datetime) -> Moved | N
         view,
         event.instance_id,
         f"{attempt.instance_type} in {attempt.availability_zone or attempt.region} was refused ({event.code})",
+        now,
     )
     return Moved(
         view, f"{attempt.provider} refused {_machine(attempt)}: {event.code}: {event.reason}", {"code": event.code}
@@ -97,28 +106,39 @@ def launch_failed(view: View, event: e.LaunchFailed, now: datetime) -> Moved | N
 
 def released(view: View, event: e.Released, now: datetime) -> Moved | None:
     """The agent is done with the job; its machine ends."""
-    if attempt_of(view, event.instance_id).released_at is not None:
+    attempt = attempt_of(view, event.instance_id)
+    if attempt.released_at is not None:
         return None
+    if event.reason == TAKEN_BACK and not attempt.noticed and role_of(view, event.instance_id) is Role.OWNER:
+        view = view.with_job(interruptions=view.job.interruptions + 1)
     view = changed(view, event.instance_id, phase=AttemptPhase.RELEASED, released_at=now)
     view = end(view, event.instance_id, event.reason or "it gave the job back")
-    view = lose(view, event.instance_id, event.reason or "the machine gave the job back")
+    view = lose(view, event.instance_id, event.reason or "the machine gave the job back", now)
     return Moved(view, f"the machine stopped the task and gave the job back: {event.reason or 'as asked'}")
 
 
 def notice_received(view: View, event: e.NoticeReceived, now: datetime) -> Moved | None:
-    """The cloud takes a machine back."""
+    """A machine is about to end; if the cloud takes it back, that is an interruption."""
     attempt = attempt_of(view, event.instance_id)
     role = role_of(view, event.instance_id)
     if attempt.noticed or attempt.ending or attempt.is_gone or role is Role.OTHER:
         return None
-    view = changed(view, event.instance_id, notice_at=now, notice_deadline=event.deadline)
+    view = changed(
+        view,
+        event.instance_id,
+        notice_at=now,
+        notice_deadline=event.deadline,
+        taken_back=event.by_cloud,
+        end_reason=attempt.end_reason if event.by_cloud else attempt.end_reason or event.code,
+    )
     until = f" at {event.deadline:%H:%M:%S} UTC" if event.deadline else ""
-    message = f"{attempt.provider} takes the machine back{until} ({event.code})"
+    who = f"{attempt.provider} takes the machine back" if event.by_cloud else "the machine is to end"
+    message = f"{who}{until} ({event.code})"
     if role is Role.SUCCESSOR:
         view = end(view.with_job(successor_id=None), event.instance_id, message)
         return Moved(view, f"{message} before the job came to it")
-    view = interrupt(view.with_job(interruptions=view.job.interruptions + 1), message)
-    return Moved(view, message, {"code": event.code})
+    view = view.with_job(interruptions=view.job.interruptions + event.by_cloud)
+    return Moved(interrupt(view, message), message, {"code": event.code})
 
 
 def machine_condemned(view: View, event: e.MachineCondemned, now: datetime) -> Moved | None:
@@ -144,13 +164,24 @@ def machine_gone(view: View, event: e.MachineGone, now: datetime) -> Moved | Non
     attempt = attempt_of(view, event.instance_id)
     if attempt.is_gone:
         return None
-    taken = not (attempt.noticed or attempt.ending or attempt.released_at)
-    role = role_of(view, event.instance_id)
-    if taken and role is Role.OWNER and not view.job.state.is_final:
-        view = view.with_job(interruptions=view.job.interruptions + 1)
-        missing = attempt.arrived_at is None
-        view = view.with_job(startup_failures=view.job.startup_failures + 1) if missing else view
+    if role_of(view, event.instance_id) is Role.OWNER and not view.job.state.is_final:
+        view = _counted(view, attempt, event)
+    view = changed(view, event.instance_id, billed_until=event.billed_until, ended_by=event.ended_by)
     reason = event.reason or attempt.end_reason or "the cloud ended it"
     view = close(view, event.instance_id, now, reason)
-    view = lose(view, event.instance_id, f"machine {attempt.allocated_id or attempt.cedana_id} is gone ({reason})")
-    return Moved(view, f"machine {attempt.allocated_id or attempt.cedana_id} is gone: {reason}")
+    gone = f"machine {attempt.allocated_id or attempt.cedana_id} is gone"
+    view = lose(view, event.instance_id, f"{gone} ({reason})", now)
+    return Moved(view, f"{gone}: {reason}")
+
+
+def _counted(view: View, attempt: Attempt, event: e.MachineGone) -> View:
+    """What an owner's end counts as: an interruption, a machine that never reported, or one that ended by itself."""
+    job = view.job
+    if attempt.ending or attempt.released_at or attempt.taken_back or event.ended_by == "launch":
+        return view
+    if event.ended_by == "cloud":
+        return view.with_job(interruptions=job.interruptions + 1)
+    if attempt.arrived_at is None:
+        return view.with_job(startup_failures=job.startup_failures + 1)
+    unexplained = event.ended_by == "" and not attempt.noticed
+    return view.with_job(lost=job.lost + 1, interruptions=job.interruptions + unexplained)

@@ -6,14 +6,17 @@ only prices are looked at cell by cell, cheapest first.
 """
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from functools import lru_cache
+from operator import itemgetter
 
 from spotferry.domain.bitsets import AtLeast, Weights, members, sets_by_key, union
 from spotferry.domain.costs import disk_usd_hour
 from spotferry.domain.offer_words import gpu_words, part_matches
+from spotferry.domain.transfer import transfer_usd
 from spotferry.types.instance import Candidate, Market, Offer
+from spotferry.types.job_file import Input
 
 NO_SPOT_MARKET = frozenset({"paperspace"})
 """Clouds without any spot market.
@@ -153,6 +156,7 @@ class OfferIndex:
         self.zones_like = lru_cache(maxsize=1024)(self._zones_like)
         self.types_like = lru_cache(maxsize=1024)(self._types_like)
         self._counts = lru_cache(maxsize=64)(self._count)
+        self.copy_prices = lru_cache(maxsize=64)(self._copy_prices)
         self.sizes = Weights([row.size for row in self.rows])
         self.priced = Weights([row.zones.bit_count() for row in self.rows])
 
@@ -181,6 +185,15 @@ class OfferIndex:
     def _count(self, zones: tuple[tuple[str, int], ...]) -> Weights:
         allowed = dict(zones)
         return Weights([(row.zones & allowed.get(row.example.provider, 0)).bit_count() for row in self.rows])
+
+    def _copy_prices(self, inputs: tuple[Input, ...]) -> Sequence[tuple[Decimal, Mapping[str, int]]]:
+        """Each price that one copy of these inputs costs, ascending, with the zones of each cloud where it does."""
+        found: dict[Decimal, dict[str, int]] = {}
+        for provider, table in self.zones.items():
+            for region, zones in table.by_region.items():
+                here = found.setdefault(transfer_usd(inputs, provider, region), {})
+                here[provider] = here.get(provider, 0) | zones
+        return sorted(found.items(), key=itemgetter(0))
 
     def _zones_like(self, provider: str, region: str, zone: str) -> int:
         """The zones of a cloud that these two parts of a pattern cover."""

@@ -4,6 +4,7 @@ Clouds without a spot market (`offer_index.NO_SPOT_MARKET`) sell at the list pri
 that asks for spot machines may be placed there too; everywhere else `spot` means spot.
 """
 
+from collections.abc import Iterator
 from dataclasses import replace
 from types import MappingProxyType
 
@@ -11,7 +12,16 @@ from spotferry.domain.cheapest import cheapest
 from spotferry.domain.exclusions import Tally, alone, tally
 from spotferry.domain.offer_index import OfferIndex
 from spotferry.domain.plan import Limits, Plan
-from spotferry.domain.plan_words import SET_ASIDE, key_of, words_of_choice, words_of_impossibility, words_of_wait
+from spotferry.domain.plan_words import (
+    SET_ASIDE,
+    key_of,
+    words_of_choice,
+    words_of_fallback,
+    words_of_impossibility,
+    words_of_run,
+    words_of_wait,
+)
+from spotferry.domain.run_cost import Terms
 from spotferry.domain.selection import Selection, select
 from spotferry.types.errors import ImpossibleSpecs, Problem
 from spotferry.types.instance import Candidate
@@ -21,28 +31,81 @@ __all__ = ["Limits", "OfferIndex", "Plan", "choose", "plan", "refuse_impossible"
 
 _NEXT = 10
 
+Best = list[tuple[Candidate, Terms]]
+
 
 def choose(index: OfferIndex, specs: UserInstanceSpecs, limits: Limits) -> Candidate | None:
-    """The cheapest candidate that fits, disk included; of equals more memory, then the name decides; None for none."""
-    selection = select(index, specs, limits)
-    return next(iter(cheapest(index, selection, selection.rows(index), 1)), None)
+    """The candidate whose run costs least, disk included; None for none.
+
+    Of equals more memory, then the name decides.
+    """
+    for asked in _markets(specs):
+        selection = select(index, asked, limits)
+        for candidate, _ in cheapest(index, selection, selection.rows(index), 1):
+            return candidate
+    return None
 
 
 def plan(index: OfferIndex, specs: UserInstanceSpecs, limits: Limits) -> Plan:
-    """The choice and its proof: how many candidates each condition removed, and the next ten."""
+    """The choice and its proof: how many candidates each condition removed, and the next ten.
+
+    With `spot: fallback` it is the plan over spot machines where one is chosen, else the plan over on-demand machines,
+    whose words say why there is no spot machine.
+    """
+    spot, *others = [_plan_in_market(index, asked, limits) for asked in _until_chosen(index, specs, limits)]
+    if not others:
+        return spot
+    (listed,) = others
+    hopeless = spot.impossible and listed.impossible
+    better = listed if listed.chosen or (spot.impossible and not hopeless) else spot
+    return better.model_copy(update={"words": words_of_fallback(spot, listed)})
+
+
+def _plan_in_market(index: OfferIndex, specs: UserInstanceSpecs, limits: Limits) -> Plan:
     selection = select(index, specs, limits)
     count = tally(index, selection)
     if not count.fit:
         return _nothing_fits(index, specs, limits, selection, count)
-    best = cheapest(index, selection, count.rows, 1 + _NEXT)
+    best = list(cheapest(index, selection, count.rows, 1 + _NEXT))
+    (chosen, terms), *after = best
+    words = words_of_choice(chosen, count.fit, index.considered, _tie(best), cost=_cost_word(limits))
     return Plan(
-        chosen=best[0],
+        chosen=chosen,
         considered=index.considered,
         excluded=count.excluded,
         fit=count.fit,
-        next=tuple(best[1:]),
-        words=words_of_choice(best[0], count.fit, index.considered, best[1] if len(best) > 1 else None),
+        next=tuple(candidate for candidate, _ in after),
+        runs=tuple(terms.run(candidate) for candidate, terms in best) if limits.weighs_runs else (),
+        objective=limits.objective,
+        words=words + (words_of_run(chosen, terms.run(chosen), limits) if limits.weighs_runs else ""),
     )
+
+
+def _markets(specs: UserInstanceSpecs) -> Iterator[UserInstanceSpecs]:
+    """The specification for each market to look in, in order."""
+    if specs.spot != "fallback":
+        yield specs
+        return
+    yield specs.model_copy(update={"spot": True})
+    yield specs.model_copy(update={"spot": False})
+
+
+def _until_chosen(index: OfferIndex, specs: UserInstanceSpecs, limits: Limits) -> Iterator[UserInstanceSpecs]:
+    """The markets to prove: the first where something is to be had, and the ones before it."""
+    for asked in _markets(specs):
+        yield asked
+        if specs.spot == "fallback" and choose(index, asked, limits) is not None:
+            return
+
+
+def _tie(best: Best) -> bool:
+    """The best two cost the same."""
+    costs = [terms.usd(candidate.total_usd_hour) for candidate, terms in best[:2]]
+    return len(costs) > 1 and costs[0] == costs[1]
+
+
+def _cost_word(limits: Limits) -> str:
+    return "" if limits.objective == "price" and not limits.inputs else "by the cost of the whole run "
 
 
 def refuse_impossible(plan: Plan, specs: UserInstanceSpecs) -> None:  # noqa: ARG001 (the words quote it already)

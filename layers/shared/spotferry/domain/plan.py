@@ -2,10 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import ROUND_CEILING, Decimal
 from types import MappingProxyType
+from typing import Self
 
-from spotferry.types.base import RECORD_VERSION, Value
+from spotferry.domain.interruption_rates import History
+from spotferry.types.base import RECORD_VERSION, Money, Value
 from spotferry.types.instance import Candidate
+from spotferry.types.job_file import Input, JobFile, Objective
 
 JsonObject = dict[str, object]
 
@@ -22,6 +26,10 @@ class Limits:
         image_gb: size of the image of machines without a GPU.
         gpu_image_gb: size of the image of machines with one.
         custom_image: the job brings its own image, whose size nobody knows here: the disk is not checked against it.
+        inputs: what is copied to the machine; what that costs counts, and it needs room on the disk.
+        expected_hours: how long the work takes; 0 when nobody knows, which counts as one hour where it matters.
+        objective: what is to be least.
+        history: what happened to our own machines; only `expected_cost` asks.
     """
 
     open_regions: frozenset[tuple[str, str]] | None = None
@@ -31,6 +39,65 @@ class Limits:
     image_gb: int = 8
     gpu_image_gb: int = 45
     custom_image: bool = False
+    inputs: Sequence[Input] = ()
+    expected_hours: Decimal = Decimal(0)
+    objective: Objective = "price"
+    history: History = field(default_factory=lambda: MappingProxyType({}))
+
+    @classmethod
+    def of_job(cls, job: JobFile) -> Self:
+        """What the job file itself says, beside `instance_specs`."""
+        return cls(
+            custom_image=bool(job.machine_image),
+            inputs=job.inputs,
+            expected_hours=job.expected_hours,
+            objective=job.objective,
+        )
+
+    @property
+    def hours(self) -> Decimal:
+        """How long the work is taken to be."""
+        return self.expected_hours or Decimal(1)
+
+    @property
+    def inputs_gb(self) -> Decimal:
+        """Size of all inputs together."""
+        return sum((given.size_gb for given in self.inputs), Decimal(0))
+
+    @property
+    def room_gb(self) -> int:
+        """Room on the disk that the inputs need."""
+        return int(self.inputs_gb.to_integral_value(ROUND_CEILING))
+
+    @property
+    def weighs_runs(self) -> bool:
+        """More is asked than the price of an hour: the plan tells what whole runs cost."""
+        return bool(self.inputs or self.expected_hours or self.objective != "price")
+
+
+class RunCost(Value):
+    """What a whole run on a candidate is expected to cost.
+
+    Attributes:
+        hours: machine time; with `expected_cost` starts, restarts and lost work are in it.
+        interruptions: how many are expected; 0 where the objective does not ask.
+        transfer_usd: what it costs to copy the inputs there, as often as it is expected to happen.
+        usd: machine, disk and transfer.
+    """
+
+    hours: Money
+    interruptions: Money = Decimal(0)
+    transfer_usd: Money = Decimal(0)
+    usd: Money
+
+    def to_json(self) -> JsonObject:
+        """Beside the candidate, in its flat object."""
+        return {
+            "run_hours": float(round(self.hours, 4)),
+            "run_interruptions": float(round(self.interruptions, 6)),
+            "run_transfer_usd": float(round(self.transfer_usd, 6)),
+            "run_usd": float(round(self.usd, 6)),
+        }
 
 
 class Plan(Value):
@@ -43,6 +110,8 @@ class Plan(Value):
         excluded: how many each condition removed, in the order applied; a candidate counts once, where it fell first.
         fit: how many were left; with `excluded` it sums to `considered`.
         next: the next ten, cheapest first.
+        runs: what whole runs on the chosen and the next cost, in this order; empty where nobody asked.
+        objective: what was to be least.
         impossible: nothing would fit even with nothing banned or avoided.
         blocker: when nothing fits, the condition that alone excludes the most (of equals the later): "banned" or
             "avoided" where the specification itself can be met; "" when something fits.
@@ -55,19 +124,25 @@ class Plan(Value):
     excluded: Mapping[str, int]
     fit: int
     next: tuple[Candidate, ...] = ()
+    runs: tuple[RunCost, ...] = ()
+    objective: Objective = "price"
     impossible: bool = False
     blocker: str = ""
     words: str
 
     def to_json(self) -> JsonObject:
         """The plan as commands and the API print it: prices are JSON numbers, nothing is nested but the candidates."""
+        ranked = [flat(candidate) for candidate in (*((self.chosen,) if self.chosen else ()), *self.next)]
+        if self.runs:
+            ranked = [candidate | run.to_json() for candidate, run in zip(ranked, self.runs, strict=True)]
         return {
             "version": self.version,
-            "chosen": flat(self.chosen) if self.chosen else None,
+            **({"objective": self.objective} if self.objective != "price" else {}),
+            "chosen": ranked[0] if self.chosen else None,
             "considered": self.considered,
             "fit": self.fit,
             "excluded": dict(self.excluded),
-            "next": [flat(candidate) for candidate in self.next],
+            "next": ranked[1:],
             "why": self.words,
         }
 

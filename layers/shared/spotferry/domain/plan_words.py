@@ -1,9 +1,11 @@
 """A plan in words that a person can act on."""
 
 from collections.abc import Iterable, Mapping
+from decimal import Decimal
 from difflib import get_close_matches
 
 from spotferry.domain.offer_index import OfferIndex
+from spotferry.domain.plan import Limits, Plan, RunCost
 from spotferry.types.instance import Candidate
 from spotferry.types.job_file import UserInstanceSpecs
 
@@ -13,6 +15,7 @@ SET_ASIDE = ("banned", "avoided")
 _KEYS = {"market": "spot", "region_not_set_up": "regions"}
 _MOST_NAMES = 12
 _MOST_COMPARED = 100
+_MOST_EXACT = 10_000
 
 
 def key_of(condition: str) -> str:
@@ -30,13 +33,44 @@ def offer_text(candidate: Candidate) -> str:
     )
 
 
-def words_of_choice(chosen: Candidate, fit: int, considered: int, after: Candidate | None) -> str:
-    """Why this one."""
-    only = "the only one that fits" if after is None else f"the cheapest of {fit} that fit"
+def words_of_choice(chosen: Candidate, fit: int, considered: int, tie: bool, cost: str = "") -> str:  # noqa: FBT001
+    """Why this one.
+
+    Args:
+        chosen: the choice.
+        fit: how many fit.
+        considered: of how many.
+        tie: another one costs the same.
+        cost: what they were compared by where it is not the price of an hour, with a blank behind it.
+    """
+    only = "the only one that fits" if fit == 1 else f"{cost}the cheapest of {fit} that fit"
     text = f"{offer_text(chosen)} is {only}, of {considered} considered."
-    if after is not None and after.total_usd_hour == chosen.total_usd_hour:
-        text += " Others cost the same; more memory, then the name decides."
-    return text
+    return f"{text} Others cost the same; more memory, then the name decides." if tie else text
+
+
+def words_of_run(chosen: Candidate, run: RunCost, limits: Limits) -> str:
+    """The sum of a whole run, with a blank before it."""
+    machine_usd = run.usd - run.transfer_usd
+    work = f"{_number(limits.hours)} {'hour' if limits.hours == 1 else 'hours'} of work"
+    guess = "" if limits.expected_hours else " (expected_hours says otherwise)"
+    text = f" For {work}{guess} it comes to ${run.usd:.4f}: ${machine_usd:.4f} for {_number(run.hours)} machine hours"
+    if limits.inputs:
+        text += f", ${run.transfer_usd:.4f} to bring {_number(limits.inputs_gb)} GB of inputs to {chosen.offer.region}"
+    if limits.objective == "expected_cost":
+        text += f", with {_number(run.interruptions)} interruptions expected"
+    return text + "."
+
+
+def _number(value: Decimal) -> str:
+    """A number with at most four significant digits after which nothing follows, and no exponent."""
+    return f"{float(f'{value:.4g}'):.10g}" if value < _MOST_EXACT else f"{value:.0f}"
+
+
+def words_of_fallback(spot: Plan, listed: Plan) -> str:
+    """Why no spot machine, then what the list price brings."""
+    if listed.chosen:
+        return f"{listed.words} On demand, because of spot: {spot.words}"
+    return f"Spot: {spot.words} On demand: {listed.words}"
 
 
 def words_of_wait(excluded: Mapping[str, int], otherwise: Candidate | None) -> str:

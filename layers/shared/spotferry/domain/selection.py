@@ -10,6 +10,7 @@ from spotferry.domain.costs import disk_usd_hour
 from spotferry.domain.offer_index import OfferIndex, TypeRow, ZoneTable
 from spotferry.domain.offer_words import gpu_word
 from spotferry.domain.plan import Limits
+from spotferry.domain.run_cost import Costing
 from spotferry.types.instance import Market
 from spotferry.types.job_file import UserInstanceSpecs
 
@@ -51,6 +52,7 @@ class Selection:
         cap: most that machine and disk may cost an hour; None for no cap.
         banned, avoided: pools that are left alone.
         disk_gb, gpu_disk_gb: size of the disk of a machine without and with a GPU.
+        costing: what whole runs cost.
     """
 
     where: Mapping[str, int]
@@ -63,6 +65,7 @@ class Selection:
     avoided: Pools
     disk_gb: int
     gpu_disk_gb: int
+    costing: Costing
 
     def rows(self, index: OfferIndex) -> int:
         """The rows that meet every condition that depends on the type alone."""
@@ -83,6 +86,10 @@ class Selection:
         """The zones that asker and operator allow and in which the row has a price."""
         return row.zones if self.allowed is None else row.zones & self.allowed[row.example.provider]
 
+    def allowed_in(self, zones: Zones) -> Zones:
+        """Those of these zones that asker and operator allow."""
+        return zones if self.allowed is None else {name: here & self.allowed[name] for name, here in zones.items()}
+
     def zones_left(self, number: int, row: TypeRow) -> int:
         """The zones in which the row may be bought now, its price apart."""
         return self.zones_allowed(row) & ~(self.banned.zones(number, row) | self.avoided.zones(number, row))
@@ -92,7 +99,8 @@ def select(index: OfferIndex, specs: UserInstanceSpecs, limits: Limits) -> Selec
     """Translate a specification and its limits; a few bisections and look-ups, no look at a price."""
     regions, opened = _regions(index, specs), _open(index, limits)
     disk_gb, gpu_disk_gb = (
-        specs.disk_gb or max(limits.default_disk_gb, image) for image in (limits.image_gb, limits.gpu_image_gb)
+        specs.disk_gb or max(limits.default_disk_gb, image) + limits.room_gb
+        for image in (limits.image_gb, limits.gpu_image_gb)
     )
     return Selection(
         where={"market": _market(index, specs), "providers": _any_of(index, index.by_provider, specs.providers)},
@@ -105,6 +113,7 @@ def select(index: OfferIndex, specs: UserInstanceSpecs, limits: Limits) -> Selec
         avoided=_pools(index, dict.fromkeys(index.by_block, limits.avoid) if limits.avoid else {}),
         disk_gb=disk_gb,
         gpu_disk_gb=gpu_disk_gb,
+        costing=Costing(index, limits),
     )
 
 
@@ -158,10 +167,11 @@ def _machine(index: OfferIndex, specs: UserInstanceSpecs) -> dict[str, int]:
 
 
 def _disk(index: OfferIndex, specs: UserInstanceSpecs, limits: Limits) -> int:
-    if not specs.disk_gb or limits.custom_image:
+    if not specs.disk_gb:
         return index.everything
-    holds_image = index.everything if specs.disk_gb >= limits.gpu_image_gb else index.everything & ~index.with_gpu
-    return holds_image if specs.disk_gb >= limits.image_gb else holds_image & index.with_gpu
+    image, gpu_image = (0, 0) if limits.custom_image else (limits.image_gb, limits.gpu_image_gb)
+    holds = index.with_gpu if specs.disk_gb >= gpu_image + limits.room_gb else 0
+    return holds | (index.everything & ~index.with_gpu if specs.disk_gb >= image + limits.room_gb else 0)
 
 
 def _banned(index: OfferIndex, limits: Limits) -> Pools:

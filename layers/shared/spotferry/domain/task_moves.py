@@ -97,6 +97,7 @@ def checkpoint_committed(view: View, event: e.CheckpointCommitted, now: datetime
     view = view.with_job(
         checkpoint=manifest.number,
         checkpointed=True,
+        lost=0,
         last_checkpointed_at=now,
         final_checkpoint=view.job.final_checkpoint or manifest.task_over,
         exit_code=manifest.exit_code if manifest.task_over else view.job.exit_code,

@@ -110,8 +110,8 @@ _MOVES: tuple[tuple[type[e.Event], Mapping[JobState, Iterable[JobState]]], ...] 
         {
             PENDING: [PENDING],
             PROVISIONING: [PENDING, FAILED, PROVISIONING],
-            SETTING_UP: [PENDING, SETTING_UP],
-            RUNNING: [PENDING, RUNNING],
+            SETTING_UP: [PENDING, FAILED, SETTING_UP],
+            RUNNING: [PENDING, FAILED, RUNNING],
             INTERRUPTED: [INTERRUPTED, FAILED, *_PASSED_ON],
             FINALIZING: [FINALIZING, FAILED, *_PASSED_ON],
             CANCELLING: [CANCELLING, CANCELLED],

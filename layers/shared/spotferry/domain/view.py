@@ -21,6 +21,7 @@ class Policy:
         notice: how long past its deadline a machine under notice may still be there.
         visibility: how long a new machine may be missing from the cloud's listings.
         boot_attempts: how many machines in a row may fail to say hello before the job is failed.
+        lost_attempts: how many machines in a row may end by themselves under the job before it is failed.
         overlap: a successor is placed at the notice, not after the release.
     """
 
@@ -31,6 +32,7 @@ class Policy:
     notice: timedelta = timedelta(minutes=1)
     visibility: timedelta = timedelta(minutes=5)
     boot_attempts: int = 3
+    lost_attempts: int = 5
     overlap: bool = True
 
 

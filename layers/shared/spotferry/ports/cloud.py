@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Protocol
+from decimal import Decimal
+from typing import Protocol, runtime_checkable
 
 from spotferry.domain.placement import OfferIndex
 from spotferry.domain.view import Effect
@@ -55,8 +56,16 @@ class ObjectStore(Protocol):
         """An address that reads the object without credentials until it expires."""
         ...
 
-    def url_to_put(self, key: str, size_bytes: int, expires: timedelta) -> str:
-        """An address that writes the object, of exactly this size, without credentials until it expires."""
+    def written_at(self, key: str) -> datetime | None:
+        """When the object was written; None when there is none."""
+        ...
+
+    def url_to_put(self, key: str, size_bytes: int, sha256: str, expires: timedelta) -> tuple[str, Mapping[str, str]]:
+        """An address that writes the object, of exactly this size and digest (hex), until it expires.
+
+        Returns:
+            The address, and the headers that have to go with the bytes.
+        """
         ...
 
     def begin_multipart(self, key: str) -> str:
@@ -114,25 +123,52 @@ class RegionStore(Protocol):
         ...
 
 
+@runtime_checkable
+class TellsLaunchPrice(Protocol):
+    """A cloud whose prices move between two readings of the catalogue, and that tells what a machine began at."""
+
+    def launch_price(self, attempt: Attempt) -> Decimal | None:
+        """What the cloud asked for the machine when it was launched, US dollars an hour without its disk.
+
+        Args:
+            attempt: its `launched_at` is known.
+
+        Returns:
+            None where the cloud names no price, or none that differs by zone and time.
+
+        Raises:
+            ProviderError: the question failed; the price of the catalogue stands.
+        """
+        ...
+
+
 class CloudProvider(Provider, Protocol):
     """One cloud, as the broker launches on it: the contract of `types.Provider`, and what comes before and after a
     launch.
     """
 
     def prepare(
-        self, candidate: Candidate, settings: RegionSettings, image: str, tags: Mapping[str, str]
+        self,
+        candidate: Candidate,
+        settings: RegionSettings,
+        image: str,
+        tags: Mapping[str, str],
+        *,
+        disk_is_fixed: bool = True,
     ) -> LaunchRequest:
-        """Resolve image, zone and network to a fixed request; `agent_sha256` and `broker_url` are "" for the caller
-        to fill.
+        """Resolve image, zone and network to a fixed request; `agent_sha256` and `broker_url` are "", and
+        `max_price_usd_hour` is None, for the caller to fill.
 
         Args:
             candidate: what is to be bought.
             settings: of its region.
             image: the job's own `machine_image`, "" for the resolver's.
             tags: what the machine will carry.
+            disk_is_fixed: the job named the size of its disk; else the request's disk grows to the image's size, and
+                its `disk_gb` may be more than the candidate's.
 
         Raises:
-            CapacityError: the candidate cannot be launched here (no such image, disk smaller than the image, ...).
+            CapacityError: the candidate cannot be launched here (no such image, a fixed disk smaller than it, ...).
             ProviderUnavailable: no verdict; try again later.
         """
         ...

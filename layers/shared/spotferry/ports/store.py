@@ -51,8 +51,8 @@ class JobStore(Protocol):
 
         Job, changed and new attempts, timeline entry (key: the new revision) and checkpoint record go together or not
         at
-        all. An attempt that got its allocated_id is from then on found by `find_attempt`. `last_seen` and
-        `agent_key_sha256` are never overwritten by a save. A decision without an entry writes nothing.
+        all. An attempt that got its allocated_id is from then on found by `find_attempt`. `last_seen`,
+        `heartbeats` and `agent_key_sha256` are never overwritten by a save. A decision without an entry writes nothing.
 
         Raises:
             Conflict: somebody saved first; nothing was written.
@@ -98,7 +98,7 @@ class JobStore(Protocol):
         ...
 
     def touch_attempt(self, instance_id: str, seen: datetime) -> None:
-        """Note the agent's last word; a plain update that never conflicts with a save."""
+        """Note the agent's last word and count it as a heartbeat; a plain update that never conflicts with a save."""
         ...
 
     def watch_job(self, job_id: str, until: datetime) -> None:

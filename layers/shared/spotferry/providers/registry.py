@@ -6,21 +6,39 @@ from pathlib import Path
 from types import ModuleType
 
 from spotferry.ports.cloud import CloudProvider
-from spotferry.providers.context import ProviderContext
+from spotferry.providers.context import PricingContext, ProviderContext
 from spotferry.types.errors import Misconfigured
 from spotferry.types.events import Notice
+from spotferry.types.provider import PricingModel
 
-__all__ = ["Factory", "ProviderContext", "load", "names", "parse_notice"]
+__all__ = [
+    "Factory",
+    "PricingContext",
+    "PricingFactory",
+    "ProviderContext",
+    "load",
+    "load_pricing",
+    "names",
+    "parse_notice",
+    "pricing_names",
+]
 
 Factory = Callable[[ProviderContext], CloudProvider]
 """What `provider.py` of each folder exports as `build`."""
+PricingFactory = Callable[[PricingContext], PricingModel]
+"""What `pricing.py` of each folder exports as `build_pricing`."""
 
 _FOLDER = Path(__file__).parent
 
 
 def names() -> tuple[str, ...]:
     """The clouds there are: every folder here that holds a `provider.py`."""
-    return tuple(sorted(entry.parent.name for entry in _FOLDER.glob("*/provider.py")))
+    return _with_part("provider")
+
+
+def pricing_names() -> tuple[str, ...]:
+    """The clouds whose prices can be read: every folder here that holds a `pricing.py`."""
+    return _with_part("pricing")
 
 
 def load(name: str) -> Factory:
@@ -32,6 +50,19 @@ def load(name: str) -> Factory:
     if name not in names():
         raise Misconfigured(f"there is no provider {name!r} in this deployment; there are: {', '.join(names())}")
     factory: Factory = _module(name, "provider").build
+    return factory
+
+
+def load_pricing(name: str) -> PricingFactory:
+    """The factory of one cloud's pricing model; imports its SDK, and no other's.
+
+    Raises:
+        Misconfigured: there is no such cloud, or its SDK is not installed.
+    """
+    if name not in pricing_names():
+        known = ", ".join(pricing_names())
+        raise Misconfigured(f"there are no prices of {name!r} in this deployment; there are those of: {known}")
+    factory: PricingFactory = _module(name, "pricing").build_pricing
     return factory
 
 
@@ -50,6 +81,10 @@ def parse_notice(envelope: Mapping[str, object]) -> tuple[Notice, ...] | None:
             if notices is not None:
                 return notices
     return None
+
+
+def _with_part(part: str) -> tuple[str, ...]:
+    return tuple(sorted(entry.parent.name for entry in _FOLDER.glob(f"*/{part}.py")))
 
 
 def _module(name: str, part: str) -> ModuleType:

@@ -16,6 +16,10 @@ _CONFIG = Config(
 )
 
 
+_S3_CONFIG = _CONFIG.merge(Config(signature_version="s3v4", s3={"addressing_style": "virtual"}))
+"""Addresses that are handed out name the bucket's region: S3's global name redirects, which an upload cannot follow."""
+
+
 @lru_cache(maxsize=1)
 def _session() -> Session:
     return get_session()
@@ -24,5 +28,5 @@ def _session() -> Session:
 @lru_cache(maxsize=8)
 def client(service: str, region: str) -> Client:
     """The client of one service, shared by all calls of this process."""
-    config = _CONFIG.merge(Config(signature_version="s3v4")) if service == "s3" else _CONFIG
+    config = _S3_CONFIG if service == "s3" else _CONFIG
     return _session().create_client(service, region_name=region, config=config)

@@ -1,7 +1,8 @@
 """The object store in S3."""
 
-from collections.abc import Callable, Sequence
-from datetime import timedelta
+import base64
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime, timedelta
 
 from botocore.exceptions import ClientError
 
@@ -63,9 +64,25 @@ class Bucket:
         """An address that reads the object without credentials until it expires."""
         return self._sign("get_object", {"Key": key}, expires)
 
-    def url_to_put(self, key: str, size_bytes: int, expires: timedelta) -> str:
-        """An address that writes the object, of exactly this size, without credentials until it expires."""
-        return self._sign("put_object", {"Key": key, "ContentLength": size_bytes}, expires)
+    def written_at(self, key: str) -> datetime | None:
+        """When the object was written; None when there is none."""
+        try:
+            written: datetime = self._client().head_object(Bucket=self._name, Key=key)["LastModified"]
+        except ClientError as error:
+            if _code(error) in _MISSING:
+                return None
+            raise
+        return written
+
+    def url_to_put(self, key: str, size_bytes: int, sha256: str, expires: timedelta) -> tuple[str, Mapping[str, str]]:
+        """An address that writes the object, of exactly this size and digest (hex), until it expires.
+
+        Returns:
+            The address, and the headers that have to go with the bytes: S3 refuses what does not match them.
+        """
+        checksum = base64.b64encode(bytes.fromhex(sha256)).decode()
+        params = {"Key": key, "ContentLength": size_bytes, "ChecksumSHA256": checksum}
+        return self._sign("put_object", params, expires), {"x-amz-checksum-sha256": checksum}
 
     def begin_multipart(self, key: str) -> str:
         """Begin an upload in chunks; its id."""

@@ -3,6 +3,7 @@
 import base64
 import binascii
 import json
+import re
 from collections.abc import Mapping
 from functools import partial
 from http import HTTPStatus
@@ -119,10 +120,13 @@ def parse_json(text: str) -> Any:  # Any: JSON
     """What strict JSON says: no NaN, no Infinity.
 
     Raises:
-        ValueError: it is not JSON.
+        ValueError: it is not JSON, or nested deeper than anybody writes.
         Malformed: it holds half of a character, which nothing could store.
     """
-    loaded = json.loads(text, parse_constant=_refuse_constant)
+    try:
+        loaded = json.loads(text, parse_constant=_refuse_constant)
+    except RecursionError as error:
+        raise ValueError("it is nested too deep") from error
     if "\\ud" in text.lower():
         try:
             json.dumps(loaded, ensure_ascii=False).encode()
@@ -150,6 +154,11 @@ def json_body(app: APIGatewayHttpResolver, limit_bytes: int = BODY_LIMIT_BYTES) 
     return loaded
 
 
+def query(app: APIGatewayHttpResolver) -> Mapping[str, str]:
+    """The query string."""
+    return app.current_event.query_string_parameters or {}
+
+
 def whole_number(app: APIGatewayHttpResolver, name: str, default: int, most: int) -> int:
     """A number of the query string.
 
@@ -157,14 +166,20 @@ def whole_number(app: APIGatewayHttpResolver, name: str, default: int, most: int
         InvalidInput: it is not a whole number from 1 to `most`.
     """
     said = app.current_event.get_query_string_value(name, str(default)) or ""
-    if not said.isascii() or not said.isdigit() or not 1 <= int(said) <= most:
+    if not re.fullmatch(r"[0-9]{1,9}", said) or not 1 <= int(said) <= most:
         raise InvalidInput([Problem(name, f"must be a whole number from 1 to {most}")])
     return int(said)
 
 
 def caller(app: APIGatewayHttpResolver) -> str:
-    """Who calls: the IAM identity or the token's subject; "local" where nobody authenticates."""
+    """Who calls: the IAM user or role, or the token's subject; "local" where nobody authenticates."""
     context = app.current_event.raw_event.get("requestContext") or {}
     authorizer: Mapping[str, Any] = context.get("authorizer") or {}  # Any: whatever authorizer the deployment has
     iam, jwt = authorizer.get("iam") or {}, authorizer.get("jwt") or {}
-    return str(iam.get("userArn") or (jwt.get("claims") or {}).get("sub") or "local")
+    return str(_identity(str(iam.get("userArn") or "")) or (jwt.get("claims") or {}).get("sub") or "local")
+
+
+def _identity(arn: str) -> str:
+    """The identity that lasts: of an assumed role the role, since the session's name is another one every time."""
+    role, session, _ = arn.partition(":assumed-role/")
+    return f"{role}{session}{arn.split('/')[1]}" if session else arn

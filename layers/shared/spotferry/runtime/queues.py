@@ -19,12 +19,13 @@ _BATCH = 10
 
 
 class Message(Record):
-    """What stands in a queue: the name of an effect and what it is about."""
+    """What stands in a queue: the name of an effect and what it is about, or an event that comes back."""
 
     version: int = RECORD_VERSION
-    kind: Literal["place_job", "check_launch", "destroy_instance"]
-    job_id: str
+    kind: Literal["place_job", "check_launch", "destroy_instance", "hear_notice"]
+    job_id: str = ""
     instance_id: str = ""
+    event: Mapping[str, Any] = {}  # Any: a cloud's event as it came
 
 
 class NotQueued(SpotferryError):
@@ -58,31 +59,20 @@ class Queues:
             for start in range(0, len(entries), _BATCH):
                 self._send_batch(url, entries[start : start + _BATCH])
 
+    def hear_again(self, envelope: Mapping[str, Any]) -> None:  # Any: the bus's JSON
+        """Have an event about a machine that nobody knows yet come back after `UNKNOWN_PAUSE`, behind its launch."""
+        message = Message(kind="hear_notice", event=envelope)
+        self._client().send_message(
+            QueueUrl=self._placement_url,
+            MessageBody=json.dumps(message.model_dump(), separators=(",", ":"), default=str),
+            DelaySeconds=int(UNKNOWN_PAUSE.total_seconds()),
+        )
+
     def _send_batch(self, url: str, entries: Sequence[Mapping[str, object]]) -> None:
         numbered = [{"Id": str(number), **entry} for number, entry in enumerate(entries)]
         failed = self._client().send_message_batch(QueueUrl=url, Entries=numbered).get("Failed")
         if failed:
             raise NotQueued(f"{len(failed)} of {len(numbered)} messages were not taken: {failed[0].get('Code')}")
-
-
-class NoticeQueue:
-    """Events about machines that nobody knows yet: each comes back once, when the launch's answer may be saved.
-
-    Args:
-        url: where the queue is.
-        client: makes the SQS client, on first use.
-    """
-
-    def __init__(self, url: str, client: Callable[[], Client]) -> None:
-        self._url = url
-        self._client = client
-
-    def send(self, envelope: Mapping[str, Any]) -> None:  # Any: the bus's JSON
-        """Send the event as it came; it is delivered after `UNKNOWN_PAUSE`."""
-        body = json.dumps(envelope, separators=(",", ":"), default=str)
-        self._client().send_message(
-            QueueUrl=self._url, MessageBody=body, DelaySeconds=int(UNKNOWN_PAUSE.total_seconds())
-        )
 
 
 def _entry(effect: Effect, now: datetime) -> dict[str, object]:
@@ -97,5 +87,5 @@ def _entry(effect: Effect, now: datetime) -> dict[str, object]:
             message = Message(kind="destroy_instance", job_id=effect.job_id, instance_id=effect.instance_id)
             wait = timedelta(0)
     seconds = int(min(max(wait, timedelta(0)), _LONGEST_DELAY).total_seconds() + 0.999)
-    body = json.dumps(message.model_dump(exclude_defaults=False), separators=(",", ":"))
+    body = json.dumps(message.model_dump(exclude={"event"}), separators=(",", ":"))
     return {"MessageBody": body, "DelaySeconds": min(seconds, int(_LONGEST_DELAY.total_seconds()))}

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import timedelta
-from typing import Self
+from typing import Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -14,6 +14,9 @@ _LEASES_OF_SILENCE = 1.25
 """An agent that has been silent for longer than its lease has ended its machine; a little longer, since clocks
 differ."""
 
+_MARGIN = 10.0
+"""Seconds: a cancel is heard in the next heartbeat, the task has its grace, and its last words take a moment."""
+
 
 class Settings(BaseModel):
     """What the template hands to a function; a function that needs a name it was not given says so when it needs it.
@@ -21,6 +24,9 @@ class Settings(BaseModel):
     Attributes:
         deployment: name of the deployment.
         region: where the broker itself lives.
+        expire_after_days: when archives leave the bucket; 0: not said.
+        refresh_function: the function that refreshes prices, for those that may start it.
+        price_regions: whose prices are read: of the regions that are open, or of all regions of the clouds that are.
         the *_seconds: the deployment's patience, see `Policy` and `Pace`.
     """
 
@@ -36,10 +42,11 @@ class Settings(BaseModel):
     bucket: str = ""
     placement_queue_url: str = ""
     destroy_queue_url: str = ""
-    notice_queue_url: str = ""
     token_secret_arn: str = ""
     broker_url: str = ""
     parameter_prefix: str
+    refresh_function: str = ""
+    price_regions: Literal["open", "all"] = "open"
     heartbeat_seconds: float = Field(default=60, gt=0)
     attention_seconds: float = Field(default=2, gt=0)
     lease_seconds: float = Field(default=900, gt=0)
@@ -47,6 +54,7 @@ class Settings(BaseModel):
     hold_seconds: float = Field(default=600, gt=0)
     cancel_seconds: float = Field(default=120, gt=0)
     grace_seconds: float = Field(default=30, gt=0)
+    expire_after_days: int = Field(default=0, ge=0)
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str]) -> Self:
@@ -77,13 +85,18 @@ class Settings(BaseModel):
         return value
 
     @property
+    def kept_for(self) -> timedelta | None:
+        """After how long archives and work directories leave the bucket; None: never, or not known here."""
+        return timedelta(days=self.expire_after_days) if self.expire_after_days else None
+
+    @property
     def policy(self) -> Policy:
         """The deployment's patience with machines and agents."""
         return Policy(
             boot=timedelta(seconds=self.boot_seconds),
             silence=timedelta(seconds=self.lease_seconds * _LEASES_OF_SILENCE),
             hold=timedelta(seconds=self.hold_seconds),
-            cancel=timedelta(seconds=self.cancel_seconds),
+            cancel=timedelta(seconds=max(self.cancel_seconds, self.heartbeat_seconds + self.grace_seconds + _MARGIN)),
         )
 
     @property

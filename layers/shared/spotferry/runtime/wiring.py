@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property, lru_cache, partial
 
+from spotferry.catalog.drafts import BucketCatalogues
 from spotferry.catalog.source import CatalogueFile
 from spotferry.domain.boot import agent_token, user_data
 from spotferry.ports.cloud import CloudProvider
@@ -13,7 +14,7 @@ from spotferry.providers import registry
 from spotferry.runtime.aws_clients import Client, client
 from spotferry.runtime.bucket import Bucket
 from spotferry.runtime.parameters import Parameters
-from spotferry.runtime.queues import NoticeQueue, Queues
+from spotferry.runtime.queues import Queues
 from spotferry.runtime.settings import Settings
 from spotferry.store.dynamo import DynamoStore
 from spotferry.store.models import TableNames
@@ -22,6 +23,7 @@ from spotferry.types.instance import Attempt
 from spotferry.usecases.change import ChangeJob
 from spotferry.usecases.launch import AskCloud
 from spotferry.usecases.plan_job import PlanJob
+from spotferry.usecases.pool_history import ReadHistory
 
 
 def utc_now() -> datetime:
@@ -50,7 +52,8 @@ class Wiring:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
 
-    def _client(self, service: str) -> Callable[[], Client]:
+    def client(self, service: str) -> Callable[[], Client]:
+        """Makes the client of one of the broker's own services, on first use."""
         return partial(client, service, self.settings.region)
 
     @cached_property
@@ -68,28 +71,28 @@ class Wiring:
     @cached_property
     def objects(self) -> Bucket:
         """The bucket."""
-        return Bucket(self.settings.need("bucket"), self._client("s3"))
+        return Bucket(self.settings.need("bucket"), self.client("s3"))
 
     @cached_property
     def queue(self) -> Queues:
         """The queues of effects."""
         need = self.settings.need
-        return Queues(need("placement_queue_url"), need("destroy_queue_url"), self._client("sqs"))
-
-    @cached_property
-    def notices(self) -> NoticeQueue:
-        """The queue of events about machines that nobody knows yet."""
-        return NoticeQueue(self.settings.need("notice_queue_url"), self._client("sqs"))
+        return Queues(need("placement_queue_url"), need("destroy_queue_url"), self.client("sqs"))
 
     @cached_property
     def parameters(self) -> Parameters:
         """Launch regions and secrets."""
-        return Parameters(self.settings.parameter_prefix, self._client("ssm"), utc_now)
+        return Parameters(self.settings.parameter_prefix, self.client("ssm"), utc_now)
 
     @cached_property
     def catalogue(self) -> CatalogueFile:
         """Today's offers."""
         return CatalogueFile.in_bucket(self.objects, utc_now)
+
+    @cached_property
+    def catalogues(self) -> BucketCatalogues:
+        """The catalogue as a file, and the next one."""
+        return BucketCatalogues(self.objects)
 
     @cached_property
     def token_secret(self) -> bytes:
@@ -98,7 +101,7 @@ class Wiring:
         Raises:
             Misconfigured: it is empty.
         """
-        answer = self._client("secretsmanager")().get_secret_value(SecretId=self.settings.need("token_secret_arn"))
+        answer = self.client("secretsmanager")().get_secret_value(SecretId=self.settings.need("token_secret_arn"))
         secret = str(answer.get("SecretString", ""))
         if not secret:
             raise Misconfigured("the secret that agents' tokens are made of is empty: set it and deploy again")
@@ -136,7 +139,7 @@ class Wiring:
     @cached_property
     def plan_job(self) -> PlanJob:
         """Plans without jobs."""
-        return PlanJob(self.catalogue, self.parameters, self.store, utc_now)
+        return PlanJob(self.catalogue, self.parameters, self.store, utc_now, ReadHistory(self.store, utc_now))
 
     @cached_property
     def ask_cloud(self) -> AskCloud:

@@ -1,6 +1,6 @@
 """What a decision changes, worked out once for every store."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from spotferry.domain.view import Decision, View
@@ -33,9 +33,13 @@ class Changes:
     checkpoint: Checkpoint | None
 
 
+AGENT_MARKS: Mapping[str, object] = {"last_seen": None, "heartbeats": 0, "agent_key_sha256": ""}
+"""The fields of an attempt that plain updates write, and what they are before the first."""
+
+
 def without_agent_marks(attempt: Attempt) -> Attempt:
     """The attempt without what plain updates write: a save must neither compare nor overwrite it."""
-    return attempt.model_copy(update={"last_seen": None, "agent_key_sha256": ""})
+    return attempt.model_copy(update=AGENT_MARKS)
 
 
 def changes_of(before: View, decision: Decision) -> Changes | None:

@@ -51,16 +51,18 @@ class DynamoAttempts(DynamoJobs):
         mine = instances.agent_key_sha256.does_not_exist() | (instances.agent_key_sha256 == key_sha256)
         with translating(f"bind the agent of instance {instance_id}"):
             action = instances.agent_key_sha256.set(key_sha256)
-            return self._update(instances(instance_id), action, instances.job_id.exists() & mine)
+            return self._update(instances(instance_id), [action], instances.job_id.exists() & mine)
 
     def touch_attempt(self, instance_id: str, seen: datetime) -> None:
-        """Note the agent's last word; an earlier word than the one that is stored changes nothing."""
+        """Note the agent's last word and count it; an earlier word than the one that is stored is counted alone."""
         if not is_key(instance_id):
             return
         instances, text = self._tables.instances, sortable(seen)
+        item, known, one_more = instances(instance_id), instances.job_id.exists(), instances.heartbeats.add(1)
         later = instances.last_seen.does_not_exist() | (instances.last_seen < text)
         with translating(f"note the last word of instance {instance_id}"):
-            self._update(instances(instance_id), instances.last_seen.set(text), instances.job_id.exists() & later)
+            if not self._update(item, [instances.last_seen.set(text), one_more], known & later):
+                self._update(item, [one_more], known)
 
     def _instance(self, key: str) -> InstanceItem | None:
         with translating(f"read instance {key}"):

@@ -1,5 +1,6 @@
 """Jobs, their timeline and their checkpoints in DynamoDB."""
 
+import secrets
 import time
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
@@ -103,8 +104,9 @@ class DynamoJobs:
         return Page(jobs, write_cursor(Position(owner, last.created_at, last.job_id)) if last else None)
 
     def unsettled_jobs(self) -> Iterator[str]:
-        """Ids of the jobs that are not settled, shard by shard."""
-        for shard in SHARDS:
+        """Ids of the jobs that are not settled, shard by shard, beginning with another one every time."""
+        first = secrets.randbelow(len(SHARDS))
+        for shard in (*SHARDS[first:], *SHARDS[:first]):
             with translating("list the unsettled jobs"):
                 for item in self._tables.jobs.unsettled.query(shard):
                     yield item.job_id
@@ -116,7 +118,7 @@ class DynamoJobs:
         jobs, text = self._tables.jobs, sortable(until)
         later = jobs.watched_until.does_not_exist() | (jobs.watched_until < text)
         with translating(f"note that job {job_id} is watched"):
-            self._update(jobs(job_id), jobs.watched_until.set(text), jobs.job_id.exists() & later)
+            self._update(jobs(job_id), [jobs.watched_until.set(text)], jobs.job_id.exists() & later)
 
     def watched_until(self, job_id: str) -> datetime | None:
         """Until when somebody follows the job's log."""
@@ -171,12 +173,12 @@ class DynamoJobs:
             items = {i.cedana_id: i for i in self._tables.instances.batch_get(wanted, consistent_read=True)}
         return {i: read_attempt(items[i], lenient=lenient) for i in wanted if i in items}
 
-    def _update(self, item: JobItem | InstanceItem, action: Action, condition: Condition) -> bool:
-        """A plain update of one attribute; whether the condition held."""
+    def _update(self, item: JobItem | InstanceItem, actions: Sequence[Action], condition: Condition) -> bool:
+        """A plain update of an attribute or two; whether the condition held."""
 
         def once() -> bool:
             try:
-                item.update(actions=[action], condition=condition)
+                item.update(actions=list(actions), condition=condition)
             except UpdateError as error:
                 if condition_failed(error):
                     return False

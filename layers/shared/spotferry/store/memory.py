@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 from spotferry.domain.view import Decision, Policy, View
 from spotferry.ports.store import Page
-from spotferry.store.changes import Changes, changes_of, without_agent_marks
+from spotferry.store.changes import AGENT_MARKS, Changes, changes_of, without_agent_marks
 from spotferry.store.cursors import Position, check_limit, read_cursor, write_cursor
 from spotferry.store.keys import MARKETS, allocated_key, check_market, market_key, sortable
 from spotferry.types.errors import Conflict, NotFound
@@ -143,7 +143,7 @@ class _MemoryJobs(_MemoryLevers):
             tables.attempts[attempt.cedana_id] = without_agent_marks(attempt)
         for attempt in changes.updated:
             stored = tables.attempts[attempt.cedana_id]
-            marks = {"last_seen": stored.last_seen, "agent_key_sha256": stored.agent_key_sha256}
+            marks = {name: getattr(stored, name) for name in AGENT_MARKS}
             tables.attempts[attempt.cedana_id] = attempt.model_copy(update=marks)
         for attempt in changes.allocated:
             tables.allocated[allocated_key(attempt.provider, attempt.region, attempt.allocated_id)] = attempt.cedana_id
@@ -238,11 +238,12 @@ class _MemoryAttempts(_MemoryJobs):
             return self._tables.attempts[instance_id].agent_key_sha256 == key_sha256
 
     def touch_attempt(self, instance_id: str, seen: datetime) -> None:
-        """Note the agent's last word."""
+        """Note the agent's last word and count it."""
         with self._lock:
             attempt = self._tables.attempts.get(instance_id)
-            if attempt is not None and (attempt.last_seen is None or attempt.last_seen < seen):
-                self._tables.attempts[instance_id] = attempt.model_copy(update={"last_seen": seen})
+            if attempt is not None:
+                marks = {"last_seen": max(seen, attempt.last_seen or seen), "heartbeats": attempt.heartbeats + 1}
+                self._tables.attempts[instance_id] = attempt.model_copy(update=marks)
 
 
 class MemoryStore(_MemoryAttempts):

@@ -2,8 +2,8 @@
 
 A record's own fields travel in `body`, one JSON text of the record's own version. Beside it stands what DynamoDB has to
 see (keys, index keys, the revision that a save is conditional on) and what plain updates write without touching the
-body (`watched_until`, `last_seen`, `agent_key_sha256`). The classes here name no table: `bind` makes subclasses of them
-for one set of tables, which share one connection and nothing else, so that two stores never meet.
+body (`watched_until`, `last_seen`, `heartbeats`, `agent_key_sha256`). The classes here name no table: `bind` makes
+subclasses of them for one set of tables, which share one connection and nothing else, so that two stores never meet.
 """
 
 from dataclasses import dataclass
@@ -118,6 +118,7 @@ class InstanceItem(Model):
     price = UnicodeAttribute(null=True)
     tag = UnicodeAttribute(null=True)
     last_seen = UnicodeAttribute(null=True)
+    heartbeats = NumberAttribute(null=True)
     agent_key_sha256 = UnicodeAttribute(null=True)
     body = UnicodeAttribute(null=True)
     points_to = UnicodeAttribute(null=True)

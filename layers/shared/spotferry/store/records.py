@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 from pynamodb.expressions.update import Action
 
+from spotferry.store.changes import AGENT_MARKS
 from spotferry.store.keys import parse_sortable, region_key, shard_of, sortable
 from spotferry.store.models import InstanceItem, JobItem
 from spotferry.types.errors import Misconfigured
@@ -26,7 +27,6 @@ PHASE_FALLBACK = AttemptPhase.CREATED
 
 CHECKPOINT_FALLBACKS: Mapping[str, object] = {"manifest.reason": None}
 
-_PLAINLY_UPDATED = {"last_seen", "agent_key_sha256"}
 _Record = TypeVar("_Record", bound=BaseModel)
 
 
@@ -104,6 +104,7 @@ def read_attempt(item: InstanceItem, *, lenient: bool = False) -> Attempt:
         "tag": item.tag or "",
         "price": Decimal(item.price),
         "last_seen": parse_sortable(item.last_seen) if item.last_seen else None,
+        "heartbeats": int(item.heartbeats or 0),
         "agent_key_sha256": item.agent_key_sha256 or "",
     }
     return attempt.model_copy(update=beside)
@@ -165,4 +166,4 @@ def _state_at(job: Job, at: datetime) -> str:
 
 
 def _attempt_body(attempt: Attempt) -> str:
-    return attempt.model_dump_json(exclude=_PLAINLY_UPDATED)
+    return attempt.model_dump_json(exclude=set(AGENT_MARKS))

@@ -143,11 +143,9 @@ class Candidate(Value):
     """An offer in one market, with the disk priced in: what the broker would buy.
 
     Attributes:
-        offer: the machine.
-        market: spot or on_demand.
+        offer, market: the machine; spot or on_demand.
         price_usd_hour: the machine alone, in that market.
-        disk_gb: size of its disk.
-        disk_usd_hour: the disk alone.
+        disk_gb, disk_usd_hour: size of its disk; the disk alone.
     """
 
     offer: Offer
@@ -172,13 +170,12 @@ class LaunchRequest(Value):
 
     Attributes:
         version: of this format.
-        image_id: what the machine boots; resolved once.
-        disk_gb: size of the root disk.
+        image_id, disk_gb: what the machine boots, resolved once; size of its root disk.
         network: the cloud's own names for where it is placed (subnet, security group, instance profile).
         tags: what the machine carries, so that it can be found and told apart.
-        agent_sha256: digest of the agent that the user data fetches.
-        broker_url: where the machine reports.
+        agent_sha256, broker_url: digest of the agent that the user data fetches; where the machine reports.
         max_price_usd_hour: cap for a spot machine; None: the cloud's default (the on-demand price).
+        own_image: the job named its image itself, so what is wrong with it concerns no other job.
     """
 
     version: int = RECORD_VERSION
@@ -189,6 +186,11 @@ class LaunchRequest(Value):
     agent_sha256: str
     broker_url: str
     max_price_usd_hour: Money | None = None
+    own_image: bool = False
+
+
+EndedBy = Literal["", "us", "cloud", "launch"]
+"""Nobody knows; the broker or the machine itself; the cloud took it back; it never came to run."""
 
 
 class AttemptPhase(StrEnum):
@@ -220,9 +222,13 @@ class Attempt(Instance):
         disk_gb, disk_usd_hour: its disk, and what that costs an hour.
         plan: the proof of the choice, as data (`domain.placement.Plan`).
         launch: the fixed request.
-        requested_at, launched_at, arrived_at, released_at, gone_at: when it came so far; launched_at to gone_at is
-            billed.
+        requested_at, launched_at, arrived_at, released_at, gone_at: when it came so far; the launch by the cloud's own
+            clock where it tells.
+        billed_until: when the cloud stopped billing it, by the cloud's word; None: not ended, or it did not say.
+        ended_by: who ended it, where the cloud told: what it bills depends on that.
+        heartbeats: its agent's heartbeats so far; a plain update like last_seen.
         notice_deadline: when the cloud takes the machine, once it said so; notice_at when it said it.
+        taken_back: the cloud said that it takes it back; a notice may have other causes.
         ending: we ordered its end; owed until it is gone.
         end_reason: why it ended or failed, for people.
         cloud_reason: the cloud's own words for the state it is in.
@@ -248,8 +254,12 @@ class Attempt(Instance):
     arrived_at: Time | None = None
     released_at: Time | None = None
     gone_at: Time | None = None
+    billed_until: Time | None = None
+    ended_by: EndedBy = ""
+    heartbeats: int = 0
     notice_at: Time | None = None
     notice_deadline: Time | None = None
+    taken_back: bool = False
     ending: bool = False
     end_reason: str = ""
     cloud_reason: str = ""
@@ -265,7 +275,7 @@ class Attempt(Instance):
 
     @property
     def noticed(self) -> bool:
-        """The cloud said that it takes the machine back."""
+        """It is said to end soon, by the cloud or by us."""
         return self.notice_at is not None
 
     def seen_since(self) -> datetime:

@@ -81,6 +81,7 @@ class Job(Record):
         outputs_key: where the manifest of its outputs is, "" until they are sent.
         interruptions: machines lost to the cloud.
         startup_failures: machines in a row that never said hello.
+        lost: machines in a row that ended without the cloud taking them back, since the last checkpoint.
         next_try_at: before this nothing is placed; tries counts the fruitless ones in a row.
         deadline: when a hold or a cancel runs out.
         parent_job_id: the job that this one repeats, "" for none.
@@ -114,6 +115,7 @@ class Job(Record):
     outputs_key: str = ""
     interruptions: int = 0
     startup_failures: int = 0
+    lost: int = 0
     next_try_at: Time | None = None
     tries: int = 0
     deadline: Time | None = None
@@ -203,6 +205,7 @@ class Manifest(Record):
         engine: how it was made ("workdir", "paths", "criu"); "" for outputs.
         task_over: the task had ended when it was made; then exit_code is its status.
         files: the outputs' files; empty for a checkpoint.
+        files_complete: there are no files in the outputs that `files` does not list.
         machine: what it was made on (arch, kernel), for engines that care.
     """
 
@@ -218,6 +221,7 @@ class Manifest(Record):
     task_over: bool = False
     exit_code: int | None = None
     files: tuple[FileDigest, ...] = ()
+    files_complete: bool = True
     machine: Mapping[str, str] = {}
 
 

@@ -7,6 +7,12 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, Field
 
 from spotferry.types.base import JsonMoney, Value
+from spotferry.types.job_file_inputs import default_path
+
+Amount = JsonMoney
+"""A number as a person wrote it: Decimal inside, a JSON number outside."""
+
+Objective = Literal["price", "expected_cost"]
 
 
 def _one_line(value: object) -> object:
@@ -45,7 +51,8 @@ class UserInstanceSpecs(Value):
         arch: x86_64 unless said.
         disk_gb: root disk in GB; 0 for the image's own size or the deployment's default, whichever is larger.
         providers, regions: only these; empty for all.
-        spot: spot machines only (true), on-demand only (false).
+        spot: spot machines only (true), on-demand only (false), or on-demand only while no spot machine that fits is
+            free (fallback).
     """
 
     instance_type: str = ""
@@ -59,7 +66,28 @@ class UserInstanceSpecs(Value):
     disk_gb: int = Field(default=0, ge=0, le=16_384)
     providers: tuple[str, ...] = ()
     regions: tuple[str, ...] = ()
-    spot: bool = True
+    spot: bool | Literal["fallback"] = True
+
+
+class Input(Value):
+    """An object that is copied to the machine before setup.
+
+    Attributes:
+        uri: its address: `s3://bucket/key`, `gs://bucket/object` or `https://...`.
+        location: `provider/region` of where it is; "" for outside the clouds.
+        size_gb: in units of a billion bytes, as transfer is billed.
+        path: where it goes, below the directory of inputs; "" for the last part of the address.
+    """
+
+    uri: str
+    location: str = ""
+    size_gb: Amount = Field(gt=0)
+    path: str = ""
+
+    @property
+    def place(self) -> str:
+        """Where it goes, below the directory of inputs."""
+        return self.path or default_path(self.uri)
 
 
 class JobFile(Value):
@@ -78,6 +106,9 @@ class JobFile(Value):
         secrets: names of parameters under the deployment's prefix; each becomes an environment variable of its name.
         machine_image: image to boot instead of the resolved one.
         outputs: paths below the work directory (globs allowed) that are sent to the bucket at the end.
+        inputs: objects that are copied to the machine before setup.
+        objective: what is to be least: the price of an hour, or what the whole run is expected to cost.
+        expected_hours: how long the work takes on one machine; 0 when nobody knows.
     """
 
     job_file_path: str = ""
@@ -94,3 +125,6 @@ class JobFile(Value):
     secrets: tuple[str, ...] = ()
     machine_image: str = ""
     outputs: tuple[str, ...] = ()
+    inputs: tuple[Input, ...] = ()
+    objective: Objective = "price"
+    expected_hours: Amount = Field(default=Decimal(0), ge=0)

@@ -1,17 +1,20 @@
 """The keys of a job file: which there are, what each may hold, and what to say when it holds something else."""
 
-import re
 from collections.abc import Callable, Mapping
 from decimal import Decimal
 from functools import partial
 
-from spotferry.types.errors import Problem
+from spotferry.types.job_file_inputs import check_inputs
+from spotferry.types.job_file_values import JobFileValues, noun
 from spotferry.types.job_file_words import (
+    check_input_path,
+    check_location,
     check_name,
     check_output,
     check_provider,
     check_region,
     check_title,
+    check_uri,
     nearest,
 )
 from spotferry.types.yaml_nodes import Entry, Value
@@ -26,49 +29,28 @@ NOT_YET: Mapping[str, tuple[str, ...]] = {
     "retry": ("max_restarts", "on_exit_codes"),
     "max_duration_hours": (),
     "max_cost_usd": (),
-    "inputs": (),
-    "objective": (),
 }
 """Keys that a job file will have, with the keys below them; refused until they are built."""
 
 MAX_LABELS = 20
-MAX_WORDS = 100
-_NUMBER = re.compile(r"[+-]?\d{1,12}(\.\d{1,12})?")
+MAX_INPUTS = 100
+MAX_HOURS = 8_760
 _MAX_SIZE = Decimal(1_000_000)
+_MAX_DISK = Decimal(16_384)
 _ARCHES = ("x86_64", "arm64")
 _OTHER_NAMES = {"amd64": "x86_64", "x64": "x86_64", "x86-64": "x86_64", "intel": "x86_64", "aarch64": "arm64"}
-_NOUNS = {"list": "a list", "map": "a mapping", "null": "nothing", "bool": "true or false"}
+_OBJECTIVES = ("price", "expected_cost")
 
 Read = Callable[[str, Value], object]
 
 
-class JobFileKeys:
-    """Reads the values of one job file into the fields of a JobFile.
-
-    Attributes:
-        problems: all that is wrong; the fields are of use only when there is none.
-        lines: line of each key, by its dotted path.
-    """
+class JobFileKeys(JobFileValues):
+    """Reads the values of one job file into the fields of a JobFile."""
 
     def __init__(self) -> None:
-        self.problems: list[Problem] = []
-        self.lines: dict[str, int] = {}
-        size = partial(self._number, top=_MAX_SIZE)
-        count = partial(self._number, top=_MAX_SIZE, whole=True)
-        self._specs: Mapping[str, Read] = {
-            "instance_type": self._text,
-            "memory_gb": size,
-            "cpu_cores": size,
-            "vram_gb": size,
-            "gpu": self._text,
-            "max_price_usd_hour": size,
-            "gpu_count": count,
-            "arch": self._arch,
-            "disk_gb": partial(self._number, top=Decimal(16_384), whole=True),
-            "providers": partial(self._words, check=check_provider),
-            "regions": partial(self._words, check=check_region),
-            "spot": self._spot,
-        }
+        super().__init__()
+        self._specs = self._specs_readers()
+        self._input = self._input_readers()
         self._commands: Mapping[str, Read] = {"run": self._run}
         commands = partial(self._mapping, readers=self._commands)
         self._root: Mapping[str, Read] = {
@@ -86,20 +68,46 @@ class JobFileKeys:
             "secrets": partial(self._words, check=check_name),
             "machine_image": self._text,
             "outputs": partial(self._words, check=check_output),
+            "inputs": self._inputs,
+            "objective": partial(self._one_of, known=_OBJECTIVES),
+            "expected_hours": partial(self._number, top=Decimal(MAX_HOURS)),
+        }
+
+    def _input_readers(self) -> Mapping[str, Read]:
+        return {
+            "uri": partial(self._word, check=check_uri),
+            "location": partial(self._word, check=check_location),
+            "size_gb": partial(self._number, top=_MAX_DISK),
+            "path": partial(self._word, check=check_input_path),
+        }
+
+    def _specs_readers(self) -> Mapping[str, Read]:
+        size = partial(self._number, top=_MAX_SIZE)
+        count = partial(self._number, top=_MAX_SIZE, whole=True)
+        return {
+            "instance_type": self._text,
+            "memory_gb": size,
+            "cpu_cores": size,
+            "vram_gb": size,
+            "gpu": self._text,
+            "max_price_usd_hour": size,
+            "gpu_count": count,
+            "arch": self._arch,
+            "disk_gb": partial(self._number, top=_MAX_DISK, whole=True),
+            "providers": partial(self._words, check=check_provider),
+            "regions": partial(self._words, check=check_region),
+            "spot": self._spot,
         }
 
     def read(self, root: Value) -> dict[str, object]:
         """The fields that were given; what is wrong with them is in `problems`."""
         if root.kind != "map":
-            self._refuse("", f"is {_noun(root)}; a job file is a mapping of keys such as `task:`", root.line)
+            self._refuse("", f"is {noun(root)}; a job file is a mapping of keys such as `task:`", root.line)
             return {}
         fields = self._mapping("", root, self._root)
         self._check_task(root, fields)
         self._check_secrets(fields)
         return fields
-
-    def _refuse(self, field: str, message: str, line: int) -> None:
-        self.problems.append(Problem(field, message, line))
 
     def _check_task(self, root: Value, fields: Mapping[str, object]) -> None:
         if any(p.field == "task" or p.field.startswith("task.") for p in self.problems):
@@ -128,28 +136,13 @@ class JobFileKeys:
                 fields[entry.key] = reader(path, entry.value)
         return fields
 
-    def _entries(self, field: str, value: Value) -> list[Entry]:
-        if value.kind != "map":
-            below = " with `run:` below it" if field in {"setup", "task", "restored_task"} else ""
-            self._refuse(field, f"must be a mapping{below}, not {_noun(value)}", value.line)
-            return []
-        entries: dict[str, Entry] = {}
-        for entry in value.entries:
-            path = f"{field}.{entry.key}" if field else entry.key
-            if entry.key in entries:
-                self._refuse(path, f"is given twice, first in line {entries[entry.key].line}", entry.line)
-                continue
-            entries[entry.key] = entry
-            self.lines[path] = entry.line
-        return list(entries.values())
-
     def _unknown(self, path: str, entry: Entry, readers: Mapping[str, Read]) -> None:
         at_root = readers is self._root
         if at_root and entry.key in NOT_YET:
             self._not_yet(entry)
             return
         known = [*readers, *(NOT_YET if at_root else ())]
-        meant = nearest(entry.key, known) or self._elsewhere(entry.key)
+        meant = self._elsewhere(entry.key) or nearest(entry.key, known)
         hint = f"did you mean {meant}?" if meant else f"known here: {', '.join(readers)}"
         self._refuse(path, f"is not a key of a job file; {hint}", entry.line)
 
@@ -169,56 +162,36 @@ class JobFileKeys:
             message = "not yet built; leave it out" if inner.key in below else f"is not a key of a job file; {hint}"
             self._refuse(f"{entry.key}.{inner.key}", message, inner.line)
 
-    def _text(self, field: str, value: Value) -> str:
-        if value.kind not in {"str", "int", "float"}:
-            self._refuse(field, f"must be text, not {_noun(value)}", value.line)
-        elif "\0" in value.text or "\n" in value.text:
-            self._refuse(field, "must be one line of text", value.line)
-        return value.text
-
-    def _title(self, field: str, value: Value) -> str:
-        text = self._text(field, value)
-        fault = check_title(text) if text else ""
-        if fault and value.kind in {"str", "int", "float"}:
-            self._refuse(field, f"{text!r} {fault}", value.line)
-        return text
-
-    def _number(self, field: str, value: Value, top: Decimal, *, whole: bool = False) -> Decimal:
-        kind = "a whole number" if whole else "a number"
-        if value.kind not in {"int", "float", "str"} or not _NUMBER.fullmatch(value.text):
-            self._refuse(field, f"must be {kind}, not {_noun(value)}", value.line)
-            return Decimal(0)
-        number = Decimal(value.text)
-        if whole and number != int(number):
-            self._refuse(field, f"must be {kind}, not {value.text}", value.line)
-        elif not 0 <= number <= top:
-            self._refuse(field, f"must be from 0 to {top}, not {value.text}", value.line)
-        return number
-
     def _arch(self, field: str, value: Value) -> str:
-        text = self._text(field, value)
-        if value.kind in {"str", "int", "float"} and text not in _ARCHES:
-            meant = _OTHER_NAMES.get(text.lower()) or nearest(text, _ARCHES)
-            hint = f"; did you mean {meant}?" if meant else ""
-            self._refuse(field, f"must be {' or '.join(_ARCHES)}, not {text!r}{hint}", value.line)
-        return text
+        return self._one_of(field, value, _ARCHES, _OTHER_NAMES)
 
-    def _spot(self, field: str, value: Value) -> bool:
-        if value.kind == "str" and value.text == "fallback":
-            self._refuse(field, "fallback is not yet built; say true or false", value.line)
-            return True
-        return self._truth(field, value)
+    def _spot(self, field: str, value: Value) -> bool | str:
+        if value.kind == "bool":
+            return self._truth(field, value)
+        if value.text != "fallback":
+            hint = "; did you mean fallback?" if nearest(value.text, ("fallback",)) else ""
+            self._refuse(field, f"must be true, false or fallback, not {noun(value)}{hint}", value.line)
+        return "fallback"
+
+    def _inputs(self, field: str, value: Value) -> list[dict[str, object]]:
+        if value.kind != "list":
+            self._refuse(field, f"must be a list of mappings with `uri:` and `size_gb:`, not {noun(value)}", value.line)
+            return []
+        if len(value.items) > MAX_INPUTS:
+            self._refuse(field, f"has {len(value.items)} entries; the limit is {MAX_INPUTS}", value.line)
+        before = len(self.problems)
+        inputs = [self._mapping(f"{field}.{number}", item, self._input) for number, item in enumerate(value.items)]
+        if len(self.problems) == before:
+            for problem in check_inputs(inputs):
+                number = int(problem.field.split(".")[1])
+                self._refuse(problem.field, problem.message, self.lines.get(problem.field, value.items[number].line))
+        return inputs
 
     def _containerized(self, field: str, value: Value) -> bool:
         truth = self._truth(field, value)
         if truth:
             self._refuse(field, "true is not yet built; leave it out", value.line)
         return truth
-
-    def _truth(self, field: str, value: Value) -> bool:
-        if value.kind != "bool":
-            self._refuse(field, f"must be true or false, not {_noun(value)}", value.line)
-        return value.text.lower() == "true"
 
     def _run(self, field: str, value: Value) -> list[str]:
         if value.kind == "map":
@@ -233,30 +206,11 @@ class JobFileKeys:
 
     def _check_line(self, field: str, line: Value) -> None:
         if line.kind in {"map", "list"}:
-            self._refuse(field, f"must be a line, not {_noun(line)}; put quotes around the whole line", line.line)
+            self._refuse(field, f"must be a line, not {noun(line)}; put quotes around the whole line", line.line)
         elif line.kind == "null" or not line.text.strip():
             self._refuse(field, "is a blank line; leave it out", line.line)
         elif "\0" in line.text:
             self._refuse(field, "holds a NUL byte", line.line)
-
-    def _words(self, field: str, value: Value, check: Callable[[str], str]) -> list[str]:
-        """A list of words, or one word; `check` says what is wrong with one, "" for nothing."""
-        items = value.items if value.kind == "list" else (value,)
-        if value.kind == "map":
-            self._refuse(field, "must be a list, not a mapping", value.line)
-            return []
-        if len(items) > MAX_WORDS:
-            self._refuse(field, f"has {len(items)} entries; the limit is {MAX_WORDS}", value.line)
-        words: list[str] = []
-        for number, item in enumerate(items):
-            path = f"{field}.{number}" if value.kind == "list" else field
-            before = len(self.problems)
-            word = self._text(path, item)
-            fault = check(word) or ("is there twice" if word in words else "")
-            if fault and len(self.problems) == before:
-                self._refuse(path, f"{word!r} {fault}", item.line)
-            words.append(word)
-        return words
 
     def _env(self, field: str, value: Value) -> dict[str, str]:
         env = self._pairs(field, value)
@@ -275,21 +229,3 @@ class JobFileKeys:
             if fault:
                 self._refuse(f"{field}.{name}", f"{name!r} {fault}", self.lines[f"{field}.{name}"])
         return labels
-
-    def _pairs(self, field: str, value: Value) -> dict[str, str]:
-        """Names and their values as they were written: 1.10 stays "1.10", true stays "true"."""
-        pairs: dict[str, str] = {}
-        for entry in self._entries(field, value):
-            path = f"{field}.{entry.key}"
-            if entry.value.kind in {"map", "list", "null"}:
-                hint = ' write "" for an empty one' if entry.value.kind == "null" else ""
-                self._refuse(path, f"must be one value, not {_noun(entry.value)};{hint}".rstrip(";"), entry.line)
-            elif "\0" in entry.value.text:
-                self._refuse(path, "holds a NUL byte", entry.line)
-            else:
-                pairs[entry.key] = entry.value.text
-        return pairs
-
-
-def _noun(value: Value) -> str:
-    return _NOUNS.get(value.kind) or repr(value.text)

@@ -3,6 +3,7 @@
 import difflib
 import re
 from collections.abc import Sequence
+from urllib.parse import urlsplit
 
 from spotferry.types.provider import PROVIDER_NAMES
 
@@ -10,6 +11,11 @@ MAX_NAME_CHARS = 63
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _TITLE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9 _.:/=+@-]*")
 _REGION = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,62}")
+
+
+_BUCKET = re.compile(r"[a-z0-9][a-z0-9._-]{1,221}[a-z0-9]")
+MAX_URI_CHARS = 2048
+MAX_PATH_CHARS = 255
 
 
 def nearest(word: str, known: Sequence[str]) -> str:
@@ -53,3 +59,43 @@ def check_output(path: str) -> str:
     if parts[0] == "" or path[1:2] == ":" or path.startswith("~"):
         return "is absolute; outputs are paths below the work directory"
     return "leaves the work directory; outputs are paths below it" if ".." in parts else ""
+
+
+def check_uri(uri: str) -> str:
+    """The address of one object: `s3://bucket/key`, `gs://bucket/object` or `https://...`."""
+    if len(uri) > MAX_URI_CHARS or not uri.isascii() or not uri.isprintable() or " " in uri:
+        return f"is not at most {MAX_URI_CHARS} ASCII characters without blanks"
+    try:
+        parts = urlsplit(uri)
+        host, _ = parts.hostname, parts.port
+    except ValueError:
+        return "is not an address"
+    if parts.scheme == "http":
+        return "is not encrypted; say https://"
+    if parts.scheme not in {"s3", "gs", "https"}:
+        return "is none of s3://bucket/key, gs://bucket/object, https://..."
+    if not host or parts.username is not None or (parts.scheme == "https" and parts.fragment):
+        return "must name a host alone, without a user, and no part behind #"
+    return "" if parts.scheme == "https" else _check_object(uri)
+
+
+def _check_object(uri: str) -> str:
+    bucket, _, key = uri.partition("://")[2].partition("/")
+    if not _BUCKET.fullmatch(bucket):
+        return "does not name a bucket"
+    return "" if key and not key.endswith("/") else "must name one object, not a bucket or a folder"
+
+
+def check_location(location: str) -> str:
+    """`provider/region`."""
+    provider, slash, region = location.partition("/")
+    if not slash:
+        return "is not provider/region (such as aws/us-east-1)"
+    return check_provider(provider) or check_region(region)
+
+
+def check_input_path(path: str) -> str:
+    """A path below the directory of inputs."""
+    if not path or path.startswith(("/", "~")) or "\\" in path or len(path) > MAX_PATH_CHARS:
+        return f"is not a path below the directory of inputs, with / between its parts, of {MAX_PATH_CHARS} characters"
+    return "has a part that is empty, . or .." if {"", ".", ".."} & set(path.split("/")) else ""

@@ -48,7 +48,8 @@ class Provider(Protocol):
             filter: "" for all, or one of INSTANCE_STATES to keep only those in that state.
 
         Returns:
-            A copy of each instance with state, allocated_id, address and `cloud_reason` as seen. One that the cloud
+            A copy of each instance with state, allocated_id, address and, of an attempt, `cloud_reason`, `launched_at`,
+            `billed_until` and `ended_by` as seen, where the cloud tells them. One that the cloud
             does not know (any longer) comes back as "terminated", unless it was created so recently that the cloud
             may not show it yet: that one comes back as it was given.
 

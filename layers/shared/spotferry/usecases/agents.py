@@ -23,16 +23,17 @@ class Authenticate:
     store: JobStore
     token_of: TokenOf
 
-    def __call__(self, authorization: str, *, hello: bool = False) -> Attempt:
+    def __call__(self, authorization: str, epoch: object = None, *, hello: bool = False) -> Attempt:
         """The attempt that the call speaks for.
 
         Args:
             authorization: the header as it came.
+            epoch: what the body says it is; None where it says nothing.
             hello: bind the key if none is bound yet; any other call needs one that is.
 
         Raises:
             Unauthenticated: header, token or key are not right; the message does not say which.
-            StaleAttempt: they are, but the machine is known to be gone.
+            StaleAttempt: they are, but the machine is known to be gone, or the epoch is another attempt's.
         """
         said = _BEARER.fullmatch(authorization)
         if said is None:
@@ -45,6 +46,8 @@ class Authenticate:
         if not hmac.compare_digest(token, self.token_of(instance_id, attempt.epoch)):
             raise Unauthenticated("the token does not open this instance")
         self._check_key(attempt, hashlib.sha256(key.encode()).hexdigest(), hello=hello)
+        if epoch is not None and epoch != attempt.epoch:
+            raise StaleAttempt(f"attempt {instance_id} is number {attempt.epoch}, not {epoch!r:.40}")
         if attempt.is_gone:
             raise StaleAttempt(f"attempt {instance_id} has ended")
         return attempt

@@ -2,15 +2,16 @@
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from decimal import Decimal
 
 from spotferry.domain import events as e
 from spotferry.domain.boot import instance_id
 from spotferry.domain.handover import wants_machine
 from spotferry.domain.placement import Plan
 from spotferry.domain.view import PlaceJob, View
-from spotferry.ports.cloud import Clouds, ObjectStore, RegionStore
-from spotferry.types.errors import CapacityError, Conflict, LaunchRefused, ProviderError
-from spotferry.types.instance import Attempt, Candidate, LaunchRequest
+from spotferry.ports.cloud import Clouds, ObjectStore, RegionSettings, RegionStore
+from spotferry.types.errors import CapacityError, Conflict, LaunchRefused, ProviderError, TryNextRegion
+from spotferry.types.instance import Attempt, Candidate, LaunchRequest, Offer
 from spotferry.types.job import Job, JobState
 from spotferry.usecases.change import ChangeJob
 from spotferry.usecases.keys import agent_key
@@ -86,7 +87,7 @@ class CreateInstance:
 
     def _place(self, view: View) -> Plan:
         for _ in range(_CANDIDATES):
-            plan = self.plan_job.plan(view.job.spec, _avoid(view))
+            plan = self.plan_job.plan(view.job.spec, _avoid(view), view.job.owner)
             candidate = plan.chosen
             if candidate is None:
                 self._not_now(view, plan)
@@ -112,10 +113,14 @@ class CreateInstance:
             LaunchRefused: what the job itself asks for is at fault: no other candidate would do.
         """
         offer = candidate.offer
-        settings = next(s for s in self.regions.regions() if (s.provider, s.region) == (offer.provider, offer.region))
         try:
-            provider = self.clouds.provider(offer.provider)
-            request = provider.prepare(candidate, settings, job.spec.machine_image, _tags(self.deployment, job))
+            request = self.clouds.provider(offer.provider).prepare(
+                candidate,
+                self._settings(offer),
+                job.spec.machine_image,
+                _tags(self.deployment, job),
+                disk_is_fixed=bool(job.spec.instance_specs.disk_gb),
+            )
         except CapacityError as refusal:
             if is_the_jobs_own(refusal):
                 raise
@@ -125,7 +130,22 @@ class CreateInstance:
             silent = CapacityError(error.code, error.message, scope="region", ban_for=_SILENT_REGION_BAN)
             self.ask.set_aside(offer.provider, candidate.market, _machine(candidate), silent)
             return None
-        return request.model_copy(update={"agent_sha256": self.agent.sha256, "broker_url": self.broker_url})
+        return request.model_copy(
+            update={
+                "agent_sha256": self.agent.sha256,
+                "broker_url": self.broker_url,
+                "max_price_usd_hour": _max_price(job, candidate, request),
+            }
+        )
+
+    def _settings(self, offer: Offer) -> RegionSettings:
+        """Of the offer's region, which may have been closed since the plan was made."""
+        for settings in self.regions.regions():
+            if (settings.provider, settings.region) == (offer.provider, offer.region):
+                return settings
+        raise TryNextRegion(
+            "RegionClosed", "the region is not set up any more", offer.region, ban_for=_SILENT_REGION_BAN
+        )
 
     def _launch(self, view: View, plan: Plan, candidate: Candidate, request: LaunchRequest) -> None:
         self._publish_agent()
@@ -148,8 +168,8 @@ class CreateInstance:
                 "market": candidate.market,
                 "arch": candidate.offer.arch,
                 "on_demand_usd_hour": candidate.offer.on_demand_usd_hour,
-                "disk_gb": candidate.disk_gb,
-                "disk_usd_hour": candidate.disk_usd_hour,
+                "disk_gb": request.disk_gb,
+                "disk_usd_hour": _disk_usd_hour(candidate, request),
                 "plan": plan.to_json(),
                 "launch": request.model_copy(update={"tags": tags}),
                 "requested_at": now,
@@ -198,8 +218,20 @@ def _avoid(view: View) -> tuple[str, ...]:
     return tuple(sorted({pool_of(a) for a in view.open_attempts() if a.noticed or a.ending}))
 
 
+def _disk_usd_hour(candidate: Candidate, request: LaunchRequest) -> Decimal:
+    """Of the disk as it is requested: it may have grown to its image's size."""
+    return candidate.disk_usd_hour * request.disk_gb / candidate.disk_gb
+
+
+def _max_price(job: Job, candidate: Candidate, request: LaunchRequest) -> Decimal | None:
+    """What a spot machine may cost at most an hour, so that a price that rose since it was read is refused."""
+    cap = job.spec.instance_specs.max_price_usd_hour
+    return cap - _disk_usd_hour(candidate, request) if cap and candidate.market == "spot" else None
+
+
 def _tags(deployment: str, job: Job) -> dict[str, str]:
     return {
+        **{f"spotferry:label:{name}": value for name, value in job.spec.labels.items()},
         "spotferry:deployment": deployment,
         "spotferry:job": job.job_id,
         "spotferry:project": job.spec.project,

@@ -1,8 +1,10 @@
 """A machine that is to end is ended."""
 
 from dataclasses import dataclass
+from datetime import datetime
 
 from spotferry.domain import events as e
+from spotferry.domain.view import View
 from spotferry.ports.cloud import Clouds
 from spotferry.types.errors import NotFound
 from spotferry.types.instance import Attempt
@@ -24,9 +26,10 @@ class DestroyInstance:
         """
         change = self.ask.change
         try:
-            attempt = change.store.load(job_id, instance_id).attempts[instance_id]
+            view = change.store.load(job_id, instance_id)
         except NotFound:
             return
+        attempt = view.attempts[instance_id]
         if attempt.is_gone or not attempt.ending:
             return
         provider = self.clouds.provider(attempt.provider)
@@ -37,10 +40,11 @@ class DestroyInstance:
         if machine is not None:
             provider.destroy_instance(machine)
             self.ask.record(job_id, attempt, machine)
-        elif self._would_be_visible(attempt):
+        elif _would_be_visible(view, attempt, change.clock()):
             change(job_id, e.MachineGone(instance_id, "no machine was ever made for it"), instance_id)
 
-    def _would_be_visible(self, attempt: Attempt) -> bool:
-        change = self.ask.change
-        visibility = change.store.load(attempt.job_id).policy.visibility
-        return attempt.requested_at + visibility <= change.clock()
+
+def _would_be_visible(view: View, attempt: Attempt, now: datetime) -> bool:
+    """It would be shown by now: nobody has asked for it since the job's last change ordered its end."""
+    last_asked = max(attempt.requested_at, view.job.updated_at or attempt.requested_at)
+    return last_asked + view.policy.visibility <= now

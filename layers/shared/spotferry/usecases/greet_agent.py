@@ -3,14 +3,19 @@
 from dataclasses import dataclass
 
 from spotferry.domain import events as e
+from spotferry.domain.lifecycle import Order
 from spotferry.domain.view import View
 from spotferry.ports.cloud import SecretStore
 from spotferry.types.errors import IllegalTransition, Misconfigured, StaleAttempt
 from spotferry.types.instance import Attempt
 from spotferry.types.job import Job
 from spotferry.usecases.change import ChangeJob
+from spotferry.usecases.inputs import inputs_json
 from spotferry.usecases.keys import upload_key
 from spotferry.usecases.word import Json, SayWord
+
+_LEAVING = frozenset({Order.STOP, Order.RELEASE, Order.SHUT_DOWN})
+"""Orders after which an agent runs nothing of the job any more, so it needs no secrets."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +43,7 @@ class GreetAgent:
         if job.state.is_final:
             raise StaleAttempt(f"job {job.job_id} is {job.state}")
         word = self.say(view, attempt.cedana_id)
-        secrets = self._secrets(job, attempt)
+        secrets = {} if word["directive"]["kind"] in _LEAVING else self._secrets(job, attempt)
         return {
             **word,
             "job_id": job.job_id,
@@ -67,6 +72,7 @@ class GreetAgent:
             "restored_task": list(spec.restored_task.run),
             "env": dict(spec.env),
             "outputs": list(spec.outputs),
+            "inputs": inputs_json(spec, view.job.bucket, self.say.objects, self.say.pace),
         }
 
     def _work_dir(self, job: Job) -> Json | None:

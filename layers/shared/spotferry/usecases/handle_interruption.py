@@ -9,6 +9,7 @@ from spotferry.domain import events as e
 from spotferry.domain.interruption import Meaning, meaning
 from spotferry.types.events import Notice, NoticeKind
 from spotferry.types.instance import Attempt
+from spotferry.usecases.ending import ask_end
 from spotferry.usecases.launch import AskCloud
 
 ParseNotice = Callable[[Mapping[str, object]], Sequence[Notice] | None]
@@ -55,11 +56,16 @@ class HandleInterruption:
             return Heard.UNKNOWN
         if what is Meaning.LOSE and notice.kind is NoticeKind.TAKE_BACK:
             self.ask.take_back(attempt)
-        self.ask.change(attempt.job_id, _event(what, notice, attempt), attempt.cedana_id)
+        event = self._gone(notice, attempt) if what is Meaning.GONE else _lost(notice, attempt)
+        self.ask.change(attempt.job_id, event, attempt.cedana_id)
         return Heard.ACTED
 
+    def _gone(self, notice: Notice, attempt: Attempt) -> e.MachineGone:
+        """The end; the cloud is asked who ended it and when, which its event does not say and its bill depends on."""
+        ended = e.MachineGone(attempt.cedana_id, notice.event.fault_code, billed_until=notice.at)
+        return ended if attempt.is_gone else ask_end(self.ask.clouds.provider(attempt.provider), attempt, ended)
 
-def _event(what: Meaning, notice: Notice, attempt: Attempt) -> e.Event:
-    if what is Meaning.GONE:
-        return e.MachineGone(attempt.cedana_id, notice.event.fault_code)
-    return e.NoticeReceived(attempt.cedana_id, notice.event.fault_code, notice.deadline)
+
+def _lost(notice: Notice, attempt: Attempt) -> e.Event:
+    by_cloud = notice.kind is NoticeKind.TAKE_BACK
+    return e.NoticeReceived(attempt.cedana_id, notice.event.fault_code, notice.deadline, by_cloud=by_cloud)

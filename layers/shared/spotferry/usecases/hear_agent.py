@@ -5,7 +5,10 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import Any
 
+from pydantic import Field
+
 from spotferry.domain import events as e
+from spotferry.domain.machine_moves import TAKEN_BACK
 from spotferry.domain.view import View
 from spotferry.ports.cloud import ObjectStore
 from spotferry.types.base import Record, Time
@@ -17,12 +20,13 @@ from spotferry.usecases.launch import AskCloud
 from spotferry.usecases.word import Json, SayWord
 
 _LOG_LIMIT_BYTES = 1024 * 1024
+_MOST_EXIT_CODE = 255
 
 
 class LogChunk(Record):
     """A piece of what setup and task printed; offset counts bytes from the attempt's start."""
 
-    offset: int
+    offset: int = Field(ge=0, lt=10**15)
     text: str
 
     @classmethod
@@ -55,20 +59,27 @@ def _from(data: Mapping[str, Any], key: str) -> int | None:  # Any: JSON of the 
     return None if value is None else int(value)
 
 
+def _exit_code(data: Mapping[str, Any]) -> int:  # Any: JSON of the report
+    value = int(data["exit_code"])
+    if not 0 <= value <= _MOST_EXIT_CODE:
+        raise ValueError(f"exit_code {value} is not one from 0 to {_MOST_EXIT_CODE}")
+    return value
+
+
 def _seconds(data: Mapping[str, Any]) -> float:  # Any: JSON of the report
     value = float(data.get("seconds", 0))
-    if not isfinite(value):
+    if not isfinite(value) or value < 0:
         raise ValueError(f"seconds is {value}")
     return value
 
 
 _EVENTS: Mapping[str, Callable[[str, Mapping[str, Any]], e.Event | None]] = {  # Any: JSON of the report
     "setup_finished": lambda i, d: e.SetupFinished(i, _seconds(d)),
-    "setup_failed": lambda i, d: e.SetupFailed(i, int(d["exit_code"]), str(d.get("line") or "")[:500]),
+    "setup_failed": lambda i, d: e.SetupFailed(i, _exit_code(d), str(d.get("line") or "")[:500]),
     "startup_failed": lambda i, d: e.StartupFailed(i, str(d.get("reason", ""))[:1000]),
     "task_started": lambda i, d: e.TaskStarted(i, _from(d, "restored_from"), str(d.get("why_not") or "")[:1000]),
     "checkpoint_failed": lambda i, d: e.CheckpointFailed(i, str(d.get("reason", ""))[:1000]),
-    "task_exited": lambda i, d: e.TaskExited(i, int(d["exit_code"]), outputs=bool(d.get("outputs"))),
+    "task_exited": lambda i, d: e.TaskExited(i, _exit_code(d), outputs=bool(d.get("outputs"))),
     "outputs_failed": lambda i, d: e.OutputsFailed(i, str(d.get("reason", ""))[:1000]),
     "notice": _taken,
     "released": lambda i, d: e.Released(i, str(d.get("reason") or "")[:1000]),
@@ -107,7 +118,7 @@ class HearAgent:
         offset = self.keep_log(attempt, log)
         what = self._event(attempt, event, data)
         view = self._apply(attempt, what)
-        if isinstance(what, e.NoticeReceived) and attempt.market == "spot":
+        if attempt.market == "spot" and _is_take_back(what):
             self.ask.take_back(attempt)
         return self.say(view, attempt.cedana_id, "waiting" if event == "setup_finished" else "", offset)
 
@@ -145,3 +156,8 @@ class HearAgent:
         end = log.offset + len(body)
         self.objects.put(log_key(attempt.job_id, attempt.epoch, log.offset, end), body, "text/plain; charset=utf-8")
         return end
+
+
+def _is_take_back(event: e.Event | None) -> bool:
+    """The machine is being taken back, by its own word."""
+    return isinstance(event, e.NoticeReceived) or (isinstance(event, e.Released) and event.reason == TAKEN_BACK)

@@ -27,7 +27,7 @@ def archive_prefix(kind: str, job_id: str, epoch: int, nonce: str) -> str:
 
 def part_key(prefix: str, name: str) -> str:
     """One part of an archive."""
-    if not _PART_NAME.fullmatch(name):
+    if not _PART_NAME.fullmatch(name) or name == "manifest.json":
         raise InvalidInput([Problem("parts.name", f"{name!r} is not a plain lower-case file name")])
     return f"{prefix}{name}"
 

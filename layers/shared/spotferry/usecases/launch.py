@@ -2,10 +2,11 @@
 
 from dataclasses import dataclass
 from datetime import timedelta
+from decimal import Decimal
 
 from spotferry.domain import events as e
 from spotferry.domain.view import View
-from spotferry.ports.cloud import Clock, Clouds
+from spotferry.ports.cloud import Clock, Clouds, TellsLaunchPrice
 from spotferry.ports.store import BanStore
 from spotferry.types.errors import CapacityError, LaunchRefused, ProviderError, TryAgainLater
 from spotferry.types.instance import Attempt, Instance
@@ -53,11 +54,27 @@ class AskCloud:
         return self.change(view.job.job_id, impossible)
 
     def record(self, job_id: str, attempt: Attempt, machine: Instance) -> View:
-        """Save what the cloud says of the attempt's machine."""
+        """Save what the cloud says of the attempt's machine, and what it asks for it."""
         created = e.MachineCreated(
-            attempt.cedana_id, machine.allocated_id, machine.state, machine.availability_zone, machine.ip_address
+            attempt.cedana_id,
+            machine.allocated_id,
+            machine.state,
+            machine.availability_zone,
+            machine.ip_address,
+            launched_at=machine.launched_at if isinstance(machine, Attempt) else None,
+            price_usd_hour=self._asked(machine),
         )
         return self.change(job_id, created, attempt.cedana_id)
+
+    def _asked(self, machine: Instance) -> Decimal | None:
+        """The price at launch; the machine is there whether or not it can be read."""
+        provider = self.clouds.provider(machine.provider)
+        if not isinstance(provider, TellsLaunchPrice) or not isinstance(machine, Attempt):
+            return None
+        try:
+            return provider.launch_price(machine)
+        except ProviderError:
+            return None
 
     def set_aside(self, provider: str, market: str, machine: Instance, refusal: CapacityError) -> None:
         """Leave alone what the refusal reaches, for as long as it says, for all jobs."""

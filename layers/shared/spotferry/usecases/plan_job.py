@@ -1,11 +1,12 @@
 """What a job would get now, without making one."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from spotferry.domain.placement import Limits, Plan, plan, refuse_impossible
 from spotferry.ports.cloud import Catalogue, Clock, RegionStore
 from spotferry.ports.store import BanStore
 from spotferry.types.job_file import JobFile
+from spotferry.usecases.pool_history import ReadHistory
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +17,7 @@ class PlanJob:
     regions: RegionStore
     bans: BanStore
     clock: Clock
+    history: ReadHistory
 
     def __call__(self, spec: JobFile) -> Plan:
         """The plan, as things are now.
@@ -27,19 +29,22 @@ class PlanJob:
         refuse_impossible(made, spec.instance_specs)
         return made
 
-    def plan(self, spec: JobFile, avoid: tuple[str, ...] = ()) -> Plan:
+    def plan(self, spec: JobFile, avoid: tuple[str, ...] = (), owner: str = "") -> Plan:
         """The plan, whether or not anything fits.
 
         Args:
             spec: the job file.
             avoid: pools that this job was just taken back from.
+            owner: whose machines' history tells how often pools take them back, where the objective asks; "" for none.
         """
         open_regions = frozenset((settings.provider, settings.region) for settings in self.regions.regions())
         providers = sorted({provider for provider, _ in open_regions})
-        limits = Limits(
+        asks = owner and spec.objective == "expected_cost"
+        limits = replace(
+            Limits.of_job(spec),
             open_regions=open_regions,
             bans=self.bans.bans(providers, self.clock()),
             avoid=avoid,
-            custom_image=bool(spec.machine_image),
+            history=self.history(owner) if asks else {},
         )
         return plan(self.catalogue.offers(), spec.instance_specs, limits)

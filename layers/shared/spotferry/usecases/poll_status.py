@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from spotferry.domain import events as e
 from spotferry.domain.lifecycle import overdue, owed
@@ -12,7 +12,11 @@ from spotferry.ports.cloud import Clouds
 from spotferry.types.errors import NotFound, SpotferryError
 from spotferry.types.events import ProviderEvent
 from spotferry.types.instance import Attempt, Instance
+from spotferry.usecases.ending import gone
 from spotferry.usecases.launch import AskCloud
+
+_READING = timedelta(seconds=30)
+"""How long a poll reads jobs; half of its function's time is for the clouds and the repairs."""
 
 
 @dataclass(slots=True)
@@ -49,7 +53,7 @@ class PollStatus:
     def __call__(self) -> Polled:
         """Sweep once; a cloud or a job that fails is reported and does not stop the others."""
         polled = Polled()
-        views = list(self._unsettled())
+        views = list(self._unsettled(polled))
         polled.jobs = len(views)
         seen: dict[str, Instance] = {}
         said: dict[str, ProviderEvent] = {}
@@ -63,12 +67,20 @@ class PollStatus:
                 polled.problems.append(f"job {view.job.job_id}: {type(error).__name__}: {error}")
         return polled
 
-    def _unsettled(self) -> Iterator[View]:
-        store = self.ask.change.store
-        for job_id in store.unsettled_jobs():
+    def _unsettled(self, polled: Polled) -> Iterator[View]:
+        """The jobs to look at, as many as can be read in time; the store gives them in another order every time."""
+        store, clock = self.ask.change.store, self.ask.change.clock
+        until = clock() + _READING
+        for read, job_id in enumerate(store.unsettled_jobs()):
+            if clock() >= until:
+                polled.problems.append(f"after {read} jobs the time was up; the next poll begins elsewhere")
+                return
             try:
                 view = store.load(job_id)
             except NotFound:
+                continue
+            except SpotferryError as error:
+                polled.problems.append(f"job {job_id}: {error}")
                 continue
             if not view.job.is_settled:
                 yield view
@@ -120,14 +132,14 @@ def _by_region(views: Iterable[View]) -> Mapping[tuple[str, str], list[Attempt]]
 def _event(attempt: Attempt, machine: Instance | None, said: ProviderEvent | None) -> e.Event | None:
     """What the cloud's view of a machine means; None while all is well, or nothing is known."""
     if machine is not None and machine.state == "terminated":
-        return e.MachineGone(attempt.cedana_id, _reason(machine))
+        return gone(machine, attempt.cedana_id, said)
     if attempt.noticed or attempt.ending:
         return None
     if said is not None and said.marked_for_termination:
         deadline = datetime.fromtimestamp(said.termination_time, UTC) if said.termination_time else None
         return e.NoticeReceived(attempt.cedana_id, said.fault_code, deadline)
     if machine is not None and machine.state in {"stopping", "shutting-down"}:
-        return e.NoticeReceived(attempt.cedana_id, _reason(machine) or machine.state)
+        return e.NoticeReceived(attempt.cedana_id, _reason(machine) or machine.state, by_cloud=False)
     return None
 
 

@@ -113,6 +113,9 @@ class ReadJobs:
         }
 
 
+_TIMES = ("requested_at", "launched_at", "gone_at", "billed_until", "last_seen")
+
+
 def instance_json(attempt: Attempt, now: datetime) -> Json:
     """One attempt's machine as people see it."""
     cost = attempt_cost(attempt, now)
@@ -135,10 +138,9 @@ def instance_json(attempt: Attempt, now: datetime) -> Json:
         "state": attempt.state,
         "seconds": float(round(cost.seconds, 3)),
         "cost_usd": float(round(cost.usd, 6)),
-        "requested_at": _time(attempt.requested_at),
-        "launched_at": _time(attempt.launched_at),
-        "gone_at": _time(attempt.gone_at),
-        "last_seen": _time(attempt.last_seen),
+        "waived_usd": float(round(cost.waived_usd, 6)),
+        **{name: _time(getattr(attempt, name)) for name in _TIMES},
+        "ended_by": attempt.ended_by,
         "end_reason": attempt.end_reason,
         "plan": attempt.plan,
     }

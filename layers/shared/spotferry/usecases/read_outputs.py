@@ -20,7 +20,7 @@ class ReadOutputs:
     objects: ObjectStore
 
     def __call__(self, job_id: str) -> Json:
-        """Address, digest and files of the outputs.
+        """Address, digest and files of the outputs, and whether those are all files (`files_complete`).
 
         Raises:
             NotFound: there is no such job, or it has no outputs (yet); the message says which.
@@ -35,6 +35,7 @@ class ReadOutputs:
             "sha256": part.sha256,
             "size_bytes": part.size_bytes,
             "files": [file.model_dump(mode="json") for file in manifest.files],
+            "files_complete": manifest.files_complete,
         }
 
 

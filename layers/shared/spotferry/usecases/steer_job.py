@@ -5,10 +5,15 @@ from dataclasses import dataclass
 
 from spotferry.domain import events as e
 from spotferry.domain.lifecycle import accept
+from spotferry.domain.view import View
+from spotferry.ports.cloud import ObjectStore
 from spotferry.types.errors import NotFound, NotPossibleNow
 from spotferry.types.instance import Attempt
-from spotferry.types.job import HOLD_STATES, Job
+from spotferry.types.job import HOLD_STATES, Job, JobState
 from spotferry.usecases.change import ChangeJob
+from spotferry.usecases.keys import upload_key
+
+_WITH_A_TASK = frozenset({JobState.RUNNING, JobState.FINALIZING})
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +21,7 @@ class SteerJob:
     """A person's orders."""
 
     change: ChangeJob
+    objects: ObjectStore
 
     def __call__(self, order: str, job_id: str, by: str) -> Job:
         """An order by its name: "cancel" or "retry".
@@ -44,7 +50,7 @@ class SteerJob:
 
         Raises:
             NotFound: there is no such job.
-            NotPossibleNow: the job is still under way.
+            NotPossibleNow: the job is still under way, or its work directory has expired.
         """
         job = self.change.store.get_job(job_id)
         if job.state in HOLD_STATES:
@@ -56,6 +62,8 @@ class SteerJob:
         return self._again(job, by)
 
     def _again(self, job: Job, by: str) -> Job:
+        if job.upload and self.objects.head(upload_key(job.upload.sha256)) is None:
+            raise NotPossibleNow(f"the work directory of job {job.job_id} has expired: submit it again")
         now = self.change.clock()
         new = Job(
             job_id=f"j-{secrets.token_hex(8)}",
@@ -80,6 +88,14 @@ class SteerJob:
             NotFound: there is no such instance.
         """
         attempt = self.change.store.get_attempt(instance_id)
-        condemned = e.MachineCondemned(instance_id, f"{by} asked for its end")
-        view = self.change(attempt.job_id, condemned, instance_id)
+        reason = f"{by} asked for its end"
+
+        def event(view: View) -> e.Event:
+            """A task that runs is checkpointed first; any other machine ends at once."""
+            if view.job.owner_id == instance_id and view.job.state in _WITH_A_TASK:
+                deadline = self.change.clock() + view.policy.cancel
+                return e.NoticeReceived(instance_id, reason, deadline, by_cloud=False)
+            return e.MachineCondemned(instance_id, reason)
+
+        view = self.change(attempt.job_id, event, instance_id)
         return view.attempts[instance_id]

@@ -12,6 +12,7 @@ from spotferry.ports.store import JobStore
 from spotferry.types.errors import Conflict, IdempotencyConflict, InvalidInput, NotFound, Problem
 from spotferry.types.job import Job, JobState, Upload
 from spotferry.types.job_file import JobFile
+from spotferry.usecases.inputs import CheckInputs
 from spotferry.usecases.keys import upload_key
 from spotferry.usecases.plan_job import PlanJob
 
@@ -59,12 +60,14 @@ class SubmitJob:
     queue: EffectQueue
     plan_job: PlanJob
     clock: Clock
+    check_inputs: CheckInputs
 
     def __call__(self, submission: Submission) -> Submitted:
         """Make the job, or find the one that the same key and body made before.
 
         Raises:
-            InvalidInput: the upload is not in the bucket, or is missing though the job file has a work directory.
+            InvalidInput: the upload is not in the bucket, or is missing though the job file has a work directory; or an
+                input is known not to be there.
             ImpossibleSpecs: no offer can ever fit.
             IdempotencyConflict: the key was used for another body.
         """
@@ -73,6 +76,7 @@ class SubmitJob:
             return self._repeated(before, self.plan_job.plan(submission.spec))
         plan = self.plan_job(submission.spec)
         self._check_upload(submission)
+        self.check_inputs(submission.spec)
         job = Job(
             job_id=job_id,
             job_file_path=submission.job_file_path,

@@ -2,27 +2,33 @@
 
 import secrets
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from spotferry.domain import events as e
+from spotferry.domain.ledger import CHUNK_BYTES
 from spotferry.domain.view import View
 from spotferry.ports.cloud import ObjectStore
 from spotferry.types.base import Record
-from spotferry.types.errors import Conflict, InvalidInput, Problem, StaleAttempt
+from spotferry.types.errors import Conflict, IllegalTransition, InvalidInput, Problem, StaleAttempt
 from spotferry.types.events import CheckpointReason
 from spotferry.types.instance import Attempt
-from spotferry.types.job import ArchivePart, FileDigest, Manifest
+from spotferry.types.job import ArchivePart, FileDigest, JobState, Manifest
 from spotferry.usecases.change import ChangeJob
 from spotferry.usecases.hear_agent import HearAgent, LogChunk
 from spotferry.usecases.keys import archive_prefix, manifest_key, part_key
 from spotferry.usecases.word import PROTOCOL, Json, SayWord
 
-_CHUNK_BYTES = 64 * 1024 * 1024
 _CHUNKS = 500
 """Addresses handed out for one part: an answer of the function is limited to 6 MB, an address may take 2 KB."""
+
+_LONGEST_CHUNK_BYTES = 5 * 1024**3
+"""The bucket takes no longer one."""
+
+_LARGEST_PART_BYTES = _CHUNKS * _LONGEST_CHUNK_BYTES
 
 _TRIES = 6
 """Saves that may lose to somebody else's before the agent is told to repeat its commit."""
@@ -62,10 +68,19 @@ class Commit(Record):
     engine: str = ""
     reason: CheckpointReason | None = None
     task_over: bool = False
-    exit_code: int | None = None
+    exit_code: int | None = Field(default=None, ge=0, le=255)
     machine: Mapping[str, str] = {}
     files: tuple[FileDigest, ...] = Field(default=(), max_length=100_000)
+    files_complete: bool = True
     log: LogChunk | None = None
+
+    @model_validator(mode="after")
+    def _is_of_one_piece(self) -> Self:
+        if self.task_over and self.exit_code is None:
+            raise ValueError("exit_code must be said with task_over")
+        if len({part.name for part in self.parts}) != len(self.parts):
+            raise ValueError("parts must have names of their own")
+        return self
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +97,10 @@ class TakeArchive:
 
         Raises:
             StaleAttempt: the attempt does not own the job.
+            InvalidInput: a part is larger than what can be stored, or its name is none.
         """
         self._check_owner(attempt, self.change.store.load(attempt.job_id, attempt.cedana_id))
+        _check_sizes(wanted.parts)
         nonce = secrets.token_hex(16)
         prefix = archive_prefix(wanted.kind, attempt.job_id, attempt.epoch, nonce)
         return {
@@ -95,29 +112,45 @@ class TakeArchive:
 
     def _address(self, prefix: str, part: OfferedPart) -> Json:
         key = part_key(prefix, part.name)
-        chunk = max(_CHUNK_BYTES, -(-part.size_bytes // _CHUNKS))
+        chunk = max(CHUNK_BYTES, -(-part.size_bytes // _CHUNKS))
         upload_id = self.objects.begin_multipart(key)
         count = -(-part.size_bytes // chunk)
         urls = self.objects.urls_to_put_chunks(key, upload_id, count, self.say.pace.address_expiry)
         return {"name": part.name, "upload_id": upload_id, "chunk_bytes": chunk, "urls": list(urls)}
 
     def commit(self, attempt: Attempt, commit: Commit) -> Json:
-        """Make the archive count; a repeat answers the same.
+        """Make the archive count; a repeat answers the same. What is refused is given up: its chunks are kept no
+        longer.
 
         Raises:
             StaleAttempt: the attempt does not own the job.
             InvalidInput: a part is not there as said; the one before stays in force.
         """
+        try:
+            return self._commit(attempt, commit)
+        except (StaleAttempt, InvalidInput):
+            self._give_up(attempt, commit)
+            raise
+
+    def _commit(self, attempt: Attempt, commit: Commit) -> Json:
         view = self.change.store.load(attempt.job_id, attempt.cedana_id)
         offset = self.hear.keep_log(attempt, commit.log)
         prefix = archive_prefix(commit.kind, attempt.job_id, attempt.epoch, commit.nonce)
         number = self._recorded(view, manifest_key(prefix))
         if number is None:
             self._check_owner(attempt, view)
+            if commit.kind == "outputs" and view.job.state is not JobState.FINALIZING:
+                raise IllegalTransition(view.job.state, "outputs_committed")
             self._complete(prefix, commit.parts)
             view, number = self._record(attempt, commit, prefix)
         word = self.say(view, attempt.cedana_id, "", offset)
         return word | ({"number": number} if commit.kind == "checkpoint" else {})
+
+    def _give_up(self, attempt: Attempt, commit: Commit) -> None:
+        with suppress(InvalidInput):  # a place that the broker did not name: nothing was sent there
+            prefix = archive_prefix(commit.kind, attempt.job_id, attempt.epoch, commit.nonce)
+            for part in commit.parts:
+                self.objects.abort_multipart(part_key(prefix, part.name), part.upload_id)
 
     def _check_owner(self, attempt: Attempt, view: View) -> None:
         if view.job.state.is_final or view.job.owner_id != attempt.cedana_id:
@@ -172,8 +205,16 @@ class TakeArchive:
             task_over=commit.task_over,
             exit_code=commit.exit_code,
             files=commit.files,
+            files_complete=commit.files_complete,
             machine=commit.machine,
         )
+
+
+def _check_sizes(parts: Sequence[OfferedPart]) -> None:
+    for part in parts:
+        if part.size_bytes > _LARGEST_PART_BYTES:
+            message = f"{part.name} has {part.size_bytes} bytes, and at most {_LARGEST_PART_BYTES} can be stored in one"
+            raise InvalidInput([Problem("parts.size_bytes", f"{message}: keep less in the work directory")])
 
 
 def _event(attempt: Attempt, manifest: Manifest, key: str) -> e.Event:

@@ -38,9 +38,11 @@ def expect_parameter(rig: Rig, name: str, value: str = IMAGE) -> None:
     rig.stub("ssm").add_response("get_parameter", {"Parameter": {"Value": value}}, {"Name": name})
 
 
-def prepare(rig: Rig, candidate: Candidate, region: RegionSettings | None = None, own: str = "") -> LaunchRequest:
+def prepare(
+    rig: Rig, candidate: Candidate, region: RegionSettings | None = None, own: str = "", *, disk_is_fixed: bool = True
+) -> LaunchRequest:
     """Fix a request."""
-    return rig.provider.prepare(candidate, region or settings(), own, TAGS)
+    return rig.provider.prepare(candidate, region or settings(), own, TAGS, disk_is_fixed=disk_is_fixed)
 
 
 @pytest.mark.parametrize(("arch", "gpus"), [("x86_64", 0), ("arm64", 0), ("x86_64", 1), ("arm64", 2)])
@@ -83,7 +85,7 @@ def test_an_override_for_another_kind_does_not_count() -> None:
 
 
 def test_what_was_learned_is_asked_for_once_an_hour() -> None:
-    """The newest image is looked up again after an hour; what an image is like never changes."""
+    """The newest image, and what it is like, are looked up again after an hour."""
     rig = Rig()
     expect_parameter(rig, PUBLIC_PARAMETERS["x86_64", False])
     expect_image(rig, an_image())
@@ -94,8 +96,37 @@ def test_what_was_learned_is_asked_for_once_an_hour() -> None:
     rig.done()
     rig.now += timedelta(seconds=1)
     expect_parameter(rig, PUBLIC_PARAMETERS["x86_64", False])
+    expect_image(rig, an_image())
     prepare(rig, a_candidate())
     rig.done()
+
+
+def test_an_image_that_was_taken_away_is_noticed_within_the_hour() -> None:
+    """What was learned of an image does not outlive it by more than that."""
+    rig = Rig()
+    expect_image(rig, an_image(OWN))
+    prepare(rig, a_candidate(), own=OWN)
+    rig.now += FRESH_FOR
+    rig.stub().add_response("describe_images", {"Images": []})
+    with pytest.raises(LaunchRefused, match="not available"):
+        prepare(rig, a_candidate(), own=OWN)
+
+
+@pytest.mark.parametrize(("own", "is_own"), [(OWN, True), ("", False)])
+def test_the_request_says_whose_image_it_is(own: str, is_own: bool) -> None:  # noqa: FBT001 (a case)
+    """A region's override is the operator's, not the job's."""
+    rig = Rig()
+    expect_image(rig, an_image(OWN))
+    assert prepare(rig, a_candidate(), settings(image_ids={"x86_64": OWN}), own).own_image is is_own
+
+
+@pytest.mark.parametrize(("own", "wanted", "image", "disk"), [("", 20, 75, 75), ("", 100, 75, 100), (OWN, 20, 75, 75)])
+def test_a_disk_that_no_job_named_grows_to_its_image(own: str, wanted: int, image: int, disk: int) -> None:
+    """Whoever chose the image: the default disk is the least, not the most."""
+    rig = Rig()
+    expect_image(rig, an_image(OWN, size_gb=image))
+    region = settings(image_ids={"x86_64": OWN})
+    assert prepare(rig, a_candidate(disk_gb=wanted), region, own, disk_is_fixed=False).disk_gb == disk
 
 
 @pytest.mark.parametrize(

@@ -73,13 +73,24 @@ def listed(params: dict[str, object], key: str) -> list[dict[str, Any]]:
     return value
 
 
-def test_the_price_cap_is_written_out_in_full() -> None:
-    """A cap is sent as plain digits, never in the notation with an exponent that EC2 refuses."""
-    attempt = an_attempt(launch=a_launch(max_price_usd_hour=Decimal("1E-7")))
+@pytest.mark.parametrize(
+    ("cap", "sent"),
+    [
+        ("0.05", "0.050000"),
+        ("1E+1", "10.000000"),
+        ("0.0478082191780821917808219178", "0.047808"),
+        ("0.0000019", "0.000001"),
+        ("1E-7", "0.000001"),
+        ("0", "0.000001"),
+    ],
+)
+def test_the_price_cap_is_written_out_in_full(cap: str, sent: str) -> None:
+    """A cap is sent as plain digits, rounded down: EC2 refuses exponents, and a price of 0."""
+    attempt = an_attempt(launch=a_launch(max_price_usd_hour=Decimal(cap)))
     assert attempt.launch is not None
     options = launch.run_instances(attempt, attempt.launch, "#!")["InstanceMarketOptions"]
     assert isinstance(options, dict)
-    assert options["SpotOptions"]["MaxPrice"] == "0.0000001"
+    assert options["SpotOptions"]["MaxPrice"] == sent
 
 
 def test_subnet_group_and_profile_are_used_when_they_are_set() -> None:
@@ -189,12 +200,13 @@ def test_a_disk_smaller_than_its_image_is_refused_with_the_size_that_fits() -> N
     """The refusal names both sizes and what to ask for, and closes nothing to other jobs."""
     image = Image(IMAGE, "x86_64", "/dev/sda1", 35)
     with pytest.raises(LaunchRefused, match="disk_gb: 35") as caught:
-        launch.fixed_request(image, 34, {}, {}, "us-east-1")
+        launch.disk_size(image, 34, "us-east-1", is_fixed=True)
     assert caught.value.scope == "none"
-    assert launch.fixed_request(image, 35, {}, {}, "us-east-1").disk_gb == 35
+    assert launch.disk_size(image, 35, "us-east-1", is_fixed=True) == 35
+    assert launch.disk_size(image, 34, "us-east-1", is_fixed=False) == 35
 
 
 def test_tag_values_are_cut_to_what_ec2_takes() -> None:
     """A long value does not fail the launch; it is cut when the request is fixed, so a repeat has the same."""
     image = Image(IMAGE, "x86_64", "/dev/sda1", 8)
-    assert launch.fixed_request(image, 8, {}, {"name": "x" * 300}, "us-east-1").tags == {"name": "x" * 256}
+    assert launch.fixed_request(image, 8, {}, {"name": "x" * 300}, own_image=False).tags == {"name": "x" * 256}

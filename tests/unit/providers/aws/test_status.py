@@ -29,7 +29,7 @@ def expect(rig: Rig, ids: list[str], *machines: Mapping[str, object]) -> None:
 
 def ended(code: str, state: str = "terminated") -> Attempt:
     """A machine that ended for this reason, as describe_instance returns it."""
-    return launched(state=state, cloud_reason=f"{code}: words")
+    return launched(state=state, cloud_reason=f"{code}: words", billed_until=NOW)
 
 
 def requests(code: str) -> dict[str, object]:
@@ -103,6 +103,18 @@ def test_statuses_of_healthy_machines_cost_no_call() -> None:
     rig = Rig()
     assert rig.provider.get_instance_statuses(many(500)) == {}
     assert rig.stubs == {}
+
+
+def test_the_spot_request_tells_the_time_of_an_end_where_the_machine_does_not() -> None:
+    """A spot machine that switched itself off shows no time; its request does, and the bill ends there."""
+    rig = Rig()
+    off = ended("Client.InstanceInitiatedShutdown").model_copy(update={"billed_until": None})
+    rig.stub().add_response("describe_spot_instance_requests", requests("instance-terminated-by-user"))
+    event = rig.provider.get_instance_statuses([off])[TOKEN]
+    assert (event.termination_time, event.marked_for_termination) == (int(NOW.timestamp()), False)
+    on_demand = off.model_copy(update={"market": "on_demand"})
+    assert rig.provider.get_instance_statuses([on_demand])[TOKEN].termination_time == 0
+    rig.done()
 
 
 def test_statuses_of_machines_taken_back_are_asked_for_together() -> None:

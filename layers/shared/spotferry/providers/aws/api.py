@@ -14,7 +14,7 @@ from botocore.config import Config
 from spotferry.providers.aws.errors import VENDOR_ERRORS, Failure, VendorError, call_error, failure_of, launch_error
 from spotferry.types.errors import ProviderError, ProviderUnavailable
 
-Service = Literal["ec2", "ssm"]
+Service = Literal["ec2", "ssm", "pricing"]
 # Any: the SDK makes its clients at run time and has no types for their answers.
 Client = Any
 Answer = Mapping[str, Any]
@@ -60,12 +60,12 @@ class AwsApi:
         self._clients: dict[tuple[Service, str], Client] = {}
         self._lock = threading.Lock()
 
-    def begin(self, region: str) -> "Calls":
-        """Calls to one region that belong together: the deadline of all of them runs from now."""
+    def begin(self, region: str, service: Service = "ec2") -> "Calls":
+        """Calls to one region that belong together, most of them to this service: their deadline runs from now."""
         # Making a client reads files for a second on a small machine, which is no call's time. What is wrong with it is
         # told by the call that needs it.
         with suppress(*VENDOR_ERRORS):
-            self.client("ec2", region)
+            self.client(service, region)
         return Calls(self, region, self._pace)
 
     def client(self, service: Service, region: str) -> Client:
@@ -108,9 +108,17 @@ class Calls:
         """Call Systems Manager; raises as `ec2` does."""
         return self._call("ssm", operation, params, lambda error: call_error(error, self.region))
 
-    def run_instances(self, instance_type: str, params: Mapping[str, object]) -> Answer:
-        """Launch; what is refused is told by the launch's own table of errors."""
-        return self._call("ec2", "run_instances", params, lambda error: launch_error(error, self.region, instance_type))
+    def pricing(self, operation: str, **params: object) -> Answer:
+        """Call the price list, which only a few regions have; raises as `ec2` does."""
+        return self._call("pricing", operation, params, lambda error: call_error(error, self.region))
+
+    def run_instances(self, instance_type: str, params: Mapping[str, object], *, own_image: bool) -> Answer:
+        """Launch; what is refused is told by the launch's own table of errors, which knows a job's own image."""
+
+        def refusal(error: VendorError) -> ProviderError:
+            return launch_error(error, self.region, instance_type, own_image=own_image)
+
+        return self._call("ec2", "run_instances", params, refusal)
 
     def _call(
         self,

@@ -2,11 +2,12 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from itertools import islice
 from typing import Any, TypeVar
 
 from spotferry.providers.aws.api import Answer, Calls
-from spotferry.providers.aws.states import STATES
+from spotferry.providers.aws.states import ENDED_BY, STATE_REASONS, STATES, reason_code
 from spotferry.types.errors import ProviderError, ProviderUnavailable
 from spotferry.types.instance import Attempt, Instance
 
@@ -21,6 +22,7 @@ FILTER_VALUES = 200
 """Values that one filter takes."""
 PAGE = 1000
 _REPAIRS = 3
+_ENDED_AT = re.compile(r"\((\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) (?:GMT|UTC)\)")
 _ID = re.compile(r"i-[0-9A-Za-z]+")
 NOT_FOUND = ("InvalidInstanceID.NotFound", "InvalidInstanceID.Malformed")
 LIVING = ("pending", "running", "shutting-down", "stopping", "stopped")
@@ -118,7 +120,11 @@ def as_seen(instance: _InstanceT, seen: Seen) -> _InstanceT:
         "availability_zone": instance.availability_zone or seen.get("Placement", {}).get("AvailabilityZone", ""),
     }
     if isinstance(instance, Attempt):
-        changes["cloud_reason"] = _reason(seen) or instance.cloud_reason
+        reason = _reason(seen) or instance.cloud_reason
+        changes["cloud_reason"] = reason
+        changes["launched_at"] = seen.get("LaunchTime") or instance.launched_at
+        changes["billed_until"] = _since(seen)
+        changes["ended_by"] = ENDED_BY.get(STATE_REASONS.get(reason_code(reason)), "")
     return instance.model_copy(update=changes)
 
 
@@ -132,6 +138,12 @@ def _reason(seen: Seen) -> str:
     said = seen.get("StateReason") or {}
     code, words = said.get("Code", ""), said.get("Message", "")
     return words if words.startswith(code) else f"{code}: {words}"
+
+
+def _since(seen: Seen) -> datetime | None:
+    """When the machine began to end, which is when EC2 stops billing it; None where it lives or EC2 does not say."""
+    said = _ENDED_AT.search(seen.get("StateTransitionReason") or "")
+    return datetime.strptime(said[1], "%Y-%m-%d %H:%M:%S").replace(tzinfo=UTC) if said else None
 
 
 def launched(answer: Mapping[str, Any], region: str) -> Seen:

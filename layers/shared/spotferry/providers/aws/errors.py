@@ -3,6 +3,7 @@
 The only place that knows a vendor's exception: everything above sees `spotferry.types.errors`.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
@@ -119,7 +120,6 @@ LAUNCH_ERRORS: Mapping[str, Verdict] = {
     "VPCResourceNotSpecified": _REGION_WRONG,
     "InvalidUserData.Malformed": _REQUEST_WRONG,
     "InvalidBlockDeviceMapping": _REQUEST_WRONG,
-    "IdempotentParameterMismatch": _REQUEST_WRONG,
     "IdempotentInstanceTerminated": _NO_CAPACITY,
     "InvalidInstanceType": _TYPE_WRONG,
     "InvalidAvailabilityZone": _ZONE_FULL,
@@ -139,8 +139,17 @@ LAUNCH_ERROR_FAMILIES: Mapping[str, Verdict] = {
 }
 """Beginnings of codes, for codes that are not in `LAUNCH_ERRORS`."""
 
+REQUEST_MISMATCH = "IdempotentParameterMismatch"
+"""The token bought a machine before with another request: that is no verdict, for the machine may run unseen."""
+
 TRANSIENT = frozenset(code for code, verdict in LAUNCH_ERRORS.items() if verdict is _WAIT)
 """Codes that the same request may get over, of every operation."""
+
+_OF_THE_IMAGE = ("InvalidAMIID.", "InvalidParameterCombination", "UnsupportedOperation")
+"""Beginnings of codes that a job's own image accounts for."""
+_MAYBE_OF_THE_IMAGE = frozenset({"InvalidParameterValue", "InvalidParameter", "Unsupported"})
+"""Codes that it accounts for when EC2's words are about the image."""
+_ABOUT_AN_IMAGE = re.compile(r"\b(ami|image|architecture|boot mode|virtualization)\b")
 
 _CREDENTIALS = frozenset({"AuthFailure", "InvalidClientTokenId", "UnrecognizedClientException"})
 _QUOTAS = frozenset({"MaxSpotInstanceCountExceeded", "VcpuLimitExceeded", "InstanceLimitExceeded"})
@@ -177,9 +186,16 @@ class Failure:
     lost: bool = False
 
     @property
+    def bare_code(self) -> str:
+        """The code without the prefix that EC2 puts before it in places."""
+        return self.code.removeprefix("Server.").removeprefix("Client.")
+
+    @property
     def transient(self) -> bool:
-        """The same request may get over it."""
-        return self.lost or self.status >= NO_VERDICT_STATUS or self.code in TRANSIENT
+        """The same request may get over it; a verdict is final, whatever its status (a stockout comes as a 500)."""
+        if self.lost or self.code in TRANSIENT:
+            return True
+        return self.status >= NO_VERDICT_STATUS and self.bare_code not in LAUNCH_ERRORS
 
 
 _NO_CREDENTIALS = (
@@ -203,12 +219,22 @@ def failure_of(error: VendorError) -> Failure:
     return Failure(type(error).__name__, str(error), lost=isinstance(error, _LOST))
 
 
-def launch_error(error: VendorError, region: str, instance_type: str) -> ProviderError:
-    """The exception to raise for a launch that failed; the code and the words are kept."""
+def launch_error(error: VendorError, region: str, instance_type: str, *, own_image: bool = False) -> ProviderError:
+    """The exception to raise for a launch that failed; the code and the words are kept.
+
+    Args:
+        error: the SDK's.
+        region: of the launch.
+        instance_type: what was to be launched.
+        own_image: the job named its image itself: what is wrong with it closes nothing to other jobs.
+    """
     failure = failure_of(error)
-    if failure.lost:
+    if failure.lost or failure.bare_code == REQUEST_MISMATCH:
         return ProviderUnavailable(failure.code, failure.message, region)
-    verdict = _local_verdict(error) or _verdict(failure, region, instance_type)
+    if own_image and _is_of_the_image(failure):
+        verdict = _REQUEST_WRONG
+    else:
+        verdict = _local_verdict(error) or _verdict(failure, region, instance_type)
     return verdict.error(failure.code, failure.message, region, scope=verdict.scope, ban_for=verdict.ban_for)
 
 
@@ -223,6 +249,13 @@ def call_error(error: VendorError, region: str) -> ProviderError:
     return ProviderError(failure.code, failure.message, region)
 
 
+def _is_of_the_image(failure: Failure) -> bool:
+    code = failure.bare_code
+    if code in _MAYBE_OF_THE_IMAGE:
+        return bool(_ABOUT_AN_IMAGE.search(failure.message.lower()))
+    return code.startswith(_OF_THE_IMAGE)
+
+
 def _local_verdict(error: VendorError) -> Verdict | None:
     """For failures of the SDK itself, before anything was sent."""
     if isinstance(error, _NO_CREDENTIALS):
@@ -231,7 +264,7 @@ def _local_verdict(error: VendorError) -> Verdict | None:
 
 
 def _verdict(failure: Failure, region: str, instance_type: str) -> Verdict:
-    code = failure.code.removeprefix("Server.").removeprefix("Client.")
+    code = failure.bare_code
     verdict = LAUNCH_ERRORS.get(code) or next(
         (v for beginning, v in LAUNCH_ERROR_FAMILIES.items() if code.startswith(beginning)), None
     )

@@ -18,7 +18,7 @@ PUBLIC_PARAMETERS = {
 """Public parameters that hold the newest image, by (arch, with GPU): Canonical's, and with drivers AWS's own."""
 
 FRESH_FOR = timedelta(hours=1)
-"""How long the newest image is taken to be the newest."""
+"""How long the newest image is taken to be the newest, and an image to be there still."""
 
 _IMAGE_ID = re.compile(r"ami-[0-9a-f]{8,17}")
 
@@ -34,12 +34,12 @@ class Image:
 
 
 class Images:
-    """Resolves images; keeps what it learned, the vendors' newest for `FRESH_FOR`."""
+    """Resolves images; keeps what it learned for `FRESH_FOR`."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._newest: dict[tuple[str, str], tuple[datetime, str]] = {}
-        self._images: dict[tuple[str, str], Image] = {}
+        self._images: dict[tuple[str, str], tuple[datetime, Image]] = {}
 
     def resolve(self, calls: Calls, settings: RegionSettings, offer: Offer, own: str) -> Image:
         """The image for the offer.
@@ -68,7 +68,7 @@ class Images:
             return override
         parameter = PUBLIC_PARAMETERS[offer.arch, with_gpu]
         known = self._newest.get((calls.region, parameter))
-        if known is None or self._clock() - known[0] >= FRESH_FOR:
+        if known is None or self._is_old(known[0]):
             known = (self._clock(), self._parameter(calls, parameter))
             self._newest[calls.region, parameter] = known
         return known[1]
@@ -84,10 +84,13 @@ class Images:
 
     def _describe(self, calls: Calls, image_id: str, *, own: bool) -> Image:
         known = self._images.get((calls.region, image_id))
-        if known is None:
-            known = self._look_up(calls, image_id, own=own)
+        if known is None or self._is_old(known[0]):
+            known = (self._clock(), self._look_up(calls, image_id, own=own))
             self._images[calls.region, image_id] = known
-        return known
+        return known[1]
+
+    def _is_old(self, learned_at: datetime) -> bool:
+        return self._clock() - learned_at >= FRESH_FOR
 
     def _look_up(self, calls: Calls, image_id: str, *, own: bool) -> Image:
         if not _IMAGE_ID.fullmatch(image_id):

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from decimal import ROUND_FLOOR, Decimal
 
 from spotferry.ports.cloud import RegionSettings
 from spotferry.providers.aws.images import Image
@@ -12,6 +13,8 @@ USER_DATA_LIMIT_BYTES = 16 * 1024
 """EC2's limit, before base64."""
 _TOKEN = re.compile(r"[!-~]{1,64}")
 _TAG_VALUE_LIMIT = 256
+_PRICE_STEP = Decimal("0.000001")
+"""EC2 writes prices with six decimals."""
 
 
 def network(settings: RegionSettings, offered_zone: str, zone_name: str) -> dict[str, str]:
@@ -47,19 +50,24 @@ def _subnet(subnets: Mapping[str, str], offered_zone: str, zone_name: str, regio
     return subnet
 
 
-def fixed_request(
-    image: Image, disk_gb: int, where: Mapping[str, str], tags: Mapping[str, str], region: str
-) -> LaunchRequest:
-    """The request as it is stored before EC2 is asked.
+def disk_size(image: Image, disk_gb: int, region: str, *, is_fixed: bool) -> int:
+    """Size of the root disk in GB: as wanted, and where the job did not name it, no less than the image's.
 
     Raises:
-        LaunchRefused: the disk is smaller than the image.
+        LaunchRefused: the job named a disk that is smaller than the image.
     """
-    if disk_gb < image.size_gb:
+    if is_fixed and disk_gb < image.size_gb:
         message = f"the disk of {disk_gb} GB is smaller than the image {image.image_id}, which needs {image.size_gb} GB"
         raise LaunchRefused(
             "DiskTooSmall", f"{message}: ask for disk_gb: {image.size_gb} or more", region, scope="none"
         )
+    return max(disk_gb, image.size_gb)
+
+
+def fixed_request(
+    image: Image, disk_gb: int, where: Mapping[str, str], tags: Mapping[str, str], *, own_image: bool
+) -> LaunchRequest:
+    """The request as it is stored before EC2 is asked."""
     return LaunchRequest(
         image_id=image.image_id,
         disk_gb=disk_gb,
@@ -67,6 +75,7 @@ def fixed_request(
         tags={key: value[:_TAG_VALUE_LIMIT] for key, value in tags.items()},
         agent_sha256="",
         broker_url="",
+        own_image=own_image,
     )
 
 
@@ -115,8 +124,16 @@ def _root_disk(device: str, size_gb: int) -> dict[str, object]:
 def _spot(launch: LaunchRequest) -> dict[str, object]:
     options = {"SpotInstanceType": "one-time", "InstanceInterruptionBehavior": "terminate"}
     if launch.max_price_usd_hour is not None:
-        options["MaxPrice"] = format(launch.max_price_usd_hour, "f")
+        options["MaxPrice"] = _price(launch.max_price_usd_hour)
     return {"MarketType": "spot", "SpotOptions": options}
+
+
+def _price(cap: Decimal) -> str:
+    """The cap as EC2 takes it, never above what was meant.
+
+    A cap of less than one step is one step: nothing is sold so low, and a price of zero would be refused as malformed.
+    """
+    return format(max(cap.quantize(_PRICE_STEP, ROUND_FLOOR), _PRICE_STEP), "f")
 
 
 def _tag_specifications(tags: Mapping[str, str], *, spot: bool) -> list[dict[str, object]]:

@@ -2,11 +2,13 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
+from decimal import Decimal
 
 from spotferry.ports.cloud import CloudProvider, RegionSettings
 from spotferry.providers.aws import describe, launch, status
 from spotferry.providers.aws.api import AwsApi, Calls
 from spotferry.providers.aws.images import Images
+from spotferry.providers.aws.spot_price import price_at_launch
 from spotferry.providers.aws.zones import ZoneNames
 from spotferry.providers.context import DEPLOYMENT_TAG, ProviderContext
 from spotferry.types.errors import InvalidInput, Problem, ProviderError
@@ -36,12 +38,18 @@ class AwsProvider:
         return "aws"
 
     def prepare(
-        self, candidate: Candidate, settings: RegionSettings, image: str, tags: Mapping[str, str]
+        self,
+        candidate: Candidate,
+        settings: RegionSettings,
+        image: str,
+        tags: Mapping[str, str],
+        *,
+        disk_is_fixed: bool = True,
     ) -> LaunchRequest:
         """Resolve image, zone and subnet; see the port.
 
         Raises:
-            CapacityError: no such zone, subnet or image here, or the disk is smaller than the image.
+            CapacityError: no such zone, subnet or image here, or the fixed disk is smaller than the image.
             ProviderUnavailable: no verdict; try again later.
         """
         offer = candidate.offer
@@ -49,7 +57,8 @@ class AwsProvider:
         zone = self._zones.name(calls, offer.zone)
         where = launch.network(settings, offer.zone, zone)
         chosen = self._images.resolve(calls, settings, offer, image)
-        return launch.fixed_request(chosen, candidate.disk_gb, where, tags, offer.region)
+        disk_gb = launch.disk_size(chosen, candidate.disk_gb, offer.region, is_fixed=disk_is_fixed)
+        return launch.fixed_request(chosen, disk_gb, where, tags, own_image=bool(image))
 
     def create_instance(self, candidate: Instance) -> Instance:
         """Launch the attempt's machine; the client token is its `cedana_id`, so asking twice makes one.
@@ -67,7 +76,8 @@ class AwsProvider:
         params = launch.run_instances(candidate, candidate.launch, self._context.user_data(candidate))
         calls = self._api.begin(candidate.region)
         try:
-            seen = describe.launched(calls.run_instances(candidate.instance_type, params), candidate.region)
+            answer = calls.run_instances(candidate.instance_type, params, own_image=candidate.launch.own_image)
+            seen = describe.launched(answer, candidate.region)
         except ProviderError as error:
             return self._made_before(calls, candidate, error)
         return describe.as_seen(candidate, seen)
@@ -136,7 +146,7 @@ class AwsProvider:
         calls = self._api.begin(instance.region)
         [now] = self._see(calls, [instance])
         event = status.ended(now)
-        if not (status.was_spot_take_back(now) if event else status.may_be_announced(now)):
+        if not (status.is_vague(now) if event else status.may_be_announced(now)):
             return event
         requests = status.spot_requests(calls, [now.allocated_id])
         return status.announced(now, requests.get(now.allocated_id)) or event
@@ -144,18 +154,19 @@ class AwsProvider:
     def get_instance_statuses(self, instances: Sequence[Instance]) -> Mapping[str, ProviderEvent]:
         """What EC2 says about the end of machines, by `cedana_id`, given as `describe_instance` returned them.
 
-        Asks nothing about machines that run; one call for each 200 of a region that EC2 took back, for the exact cause.
+        Asks nothing about machines that run; one call for each 200 spot machines of a region of whose end EC2 told no
+        exact cause or time.
 
         Raises:
             ProviderError: the question failed.
         """
         events = {i.cedana_id: event for i in instances if (event := status.ended(i))}
-        taken = [i for i in instances if i.cedana_id in events and status.was_spot_take_back(i)]
-        for region in sorted({i.region for i in taken}):
+        vague = [i for i in instances if i.cedana_id in events and status.is_vague(i)]
+        for region in sorted({i.region for i in vague}):
             requests = status.spot_requests(
-                self._api.begin(region), [i.allocated_id for i in taken if i.region == region]
+                self._api.begin(region), [i.allocated_id for i in vague if i.region == region]
             )
-            for instance in (i for i in taken if i.region == region):
+            for instance in (i for i in vague if i.region == region):
                 exact = status.announced(instance, requests.get(instance.allocated_id))
                 events[instance.cedana_id] = exact or events[instance.cedana_id]
         return events
@@ -171,6 +182,14 @@ class AwsProvider:
             if wanted.items() <= describe.tags(seen).items():
                 return describe.as_seen(attempt, seen)
         return None
+
+    def launch_price(self, attempt: Attempt) -> Decimal | None:
+        """The spot price in the machine's zone at its launch, one call; see `ports.cloud.TellsLaunchPrice`.
+
+        Raises:
+            ProviderError: the question failed.
+        """
+        return price_at_launch(self._api.begin(attempt.region), attempt)
 
     def owned_instances(self, region: str) -> Iterator[Instance]:
         """Every machine of this deployment in the region that is not terminated; `cedana_id` is its client token.

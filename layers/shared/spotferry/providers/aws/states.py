@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from datetime import timedelta
 from enum import StrEnum
 
+from spotferry.types.instance import EndedBy
+
 NOTICE = timedelta(minutes=2)
 """How long before the end EC2 announces that it takes a spot machine back."""
 
@@ -37,6 +39,9 @@ class Cause(StrEnum):
 BY_CLOUD = frozenset({Cause.TAKEN_BACK, Cause.NEVER_STARTED, Cause.MAINTAINED})
 """The causes that are the cloud's doing."""
 
+BY_US = frozenset({Cause.ORDERED, Cause.SHUT_DOWN})
+"""The causes that are not."""
+
 STATE_REASONS: Mapping[str, Cause] = {
     "Server.SpotInstanceTermination": Cause.TAKEN_BACK,
     "Server.SpotInstanceShutdown": Cause.TAKEN_BACK,
@@ -51,6 +56,15 @@ STATE_REASONS: Mapping[str, Cause] = {
     "Client.InstanceInitiatedShutdown": Cause.SHUT_DOWN,
 }
 """Code of a machine's StateReason to who ended it."""
+
+ENDED_BY: Mapping[Cause | None, EndedBy] = {
+    Cause.TAKEN_BACK: "cloud",
+    Cause.MAINTAINED: "cloud",
+    Cause.NEVER_STARTED: "launch",
+    Cause.ORDERED: "us",
+    Cause.SHUT_DOWN: "us",
+}
+"""Who ended a machine, as the ledger asks."""
 
 SPOT_STATUS: Mapping[str, Cause] = {
     "marked-for-termination": Cause.TAKEN_BACK,

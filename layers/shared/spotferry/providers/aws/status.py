@@ -6,7 +6,16 @@ from typing import Any
 
 from spotferry.providers.aws.api import Calls
 from spotferry.providers.aws.describe import FILTER_VALUES, PAGE, answers, batches, turns
-from spotferry.providers.aws.states import ANNOUNCED, BY_CLOUD, NOTICE, SPOT_STATUS, STATE_REASONS, Cause, reason_code
+from spotferry.providers.aws.states import (
+    ANNOUNCED,
+    BY_CLOUD,
+    BY_US,
+    NOTICE,
+    SPOT_STATUS,
+    STATE_REASONS,
+    Cause,
+    reason_code,
+)
 from spotferry.types.events import ProviderEvent
 from spotferry.types.instance import Attempt, Instance
 
@@ -26,9 +35,12 @@ def ended(instance: Instance) -> ProviderEvent | None:
     )
 
 
-def was_spot_take_back(instance: Instance) -> bool:
-    """EC2 took the machine back, and its spot request may tell the exact cause."""
-    return STATE_REASONS.get(_code(instance)) is Cause.TAKEN_BACK
+def is_vague(instance: Instance) -> bool:
+    """The machine's spot request may tell more of its end: the exact cause of a take-back, or a time where none is."""
+    cause = STATE_REASONS.get(_code(instance))
+    if not isinstance(instance, Attempt) or cause is Cause.TAKEN_BACK:
+        return cause is Cause.TAKEN_BACK
+    return cause in BY_US and instance.market == "spot" and instance.billed_until is None
 
 
 def may_be_announced(instance: Instance) -> bool:

@@ -1,0 +1,171 @@
+"""Reading JSON from a cloud's REST API: retries within a deadline, throttling obeyed, errors of our own.
+
+For price lists and their like, which are only read. urllib3 comes with the AWS SDK, so it costs the layers nothing.
+"""
+
+import json
+import random
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from decimal import Decimal
+from http import HTTPStatus
+from typing import Any, TypeAlias
+from urllib.parse import urlencode, urlsplit, urlunsplit
+
+import urllib3
+
+from spotferry.types.errors import ProviderError, ProviderUnavailable
+
+Json: TypeAlias = Mapping[str, Any]
+"""A JSON object as an API gives it; Any: whoever reads a field checks it. Numbers with a point are Decimal."""
+
+PATIENCE = timedelta(seconds=90)
+"""How long one answer may take to come, pauses and repeats included."""
+THROTTLED_PAUSE = timedelta(seconds=3)
+"""The least pause after a 429 that names none."""
+_FIRST_PAUSE_SECONDS = 0.5
+_LONGEST_PAUSE_SECONDS = 20.0
+_CONNECT_SECONDS = 5.0
+_READ_SECONDS = 30.0
+_SERVER_ERRORS = 500
+_CONNECTIONS = 8
+_THROTTLED_REASONS = frozenset({"rateLimitExceeded", "userRateLimitExceeded", "quotaExceeded", "RATE_LIMIT_EXCEEDED"})
+"""Reasons that a cloud gives with a 403 when it means 429; what it counts, it counts by the minute."""
+
+
+class _AskAgain(Exception):
+    """There was no verdict; the same request may have one after the pause."""
+
+    def __init__(self, error: ProviderUnavailable, least_pause: timedelta = timedelta(0)) -> None:
+        super().__init__(str(error))
+        self.error = error
+        self.least_pause = least_pause
+
+
+def connection_pool() -> urllib3.PoolManager:
+    """Connections that threads may share; each host keeps as many as regions are read at once."""
+    return urllib3.PoolManager(
+        maxsize=_CONNECTIONS, timeout=urllib3.Timeout(connect=_CONNECT_SECONDS, read=_READ_SECONDS)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """Where waiting, time and chance come from."""
+
+    wait: Callable[[float], None] = time.sleep
+    monotonic: Callable[[], float] = time.monotonic
+    random: Callable[[], float] = random.SystemRandom().random
+
+
+@dataclass(frozen=True, slots=True)
+class RestApi:
+    """One API of a cloud; safe to use from many threads.
+
+    Attributes:
+        base: the address that paths are appended to; without a slash at its end.
+        token: gives the bearer token for a request, fresh enough to use; None where the API asks for none.
+        pool: the connections.
+        pace: time and chance.
+    """
+
+    base: str
+    token: Callable[[], str] | None = None
+    pool: urllib3.PoolManager = field(default_factory=connection_pool)
+    pace: Pace = field(default_factory=Pace)
+
+    def get(self, path: str, parameters: Mapping[str, str] | None = None, region: str = "") -> Json:
+        """The object at a path.
+
+        Args:
+            path: begins with "/".
+            parameters: of the query.
+            region: named in errors.
+
+        Raises:
+            ProviderUnavailable: no verdict within `PATIENCE`: no connection, throttled, 5xx, or an answer that is no
+                JSON object.
+            ProviderError: the API refused, with its own code.
+        """
+        query = f"?{urlencode(parameters)}" if parameters else ""
+        return self._get(f"{self.base}{path}{query}", region)
+
+    def follow(self, link: str, region: str = "") -> Json:
+        """The object at a link that the API itself gave.
+
+        Raises:
+            ProviderError: as `get`; also when the link leads to another host, which would get our token.
+        """
+        ours, theirs = urlsplit(self.base), urlsplit(link)
+        if theirs.hostname != ours.hostname:
+            raise ProviderError("ForeignLink", f"the next page's link leads elsewhere: {link[:200]}", region)
+        return self._get(urlunsplit((ours.scheme, ours.netloc, theirs.path, theirs.query, "")), region)
+
+    def _get(self, url: str, region: str) -> Json:
+        deadline = self.pace.monotonic() + PATIENCE.total_seconds()
+        attempt = 0
+        while True:
+            try:
+                return self._ask(url, region)
+            except _AskAgain as outcome:
+                pause = max(self._pause(attempt), outcome.least_pause.total_seconds())
+                if self.pace.monotonic() + pause > deadline:
+                    raise outcome.error from None
+            self.pace.wait(pause)
+            attempt += 1
+
+    def _pause(self, attempt: int) -> float:
+        ceiling = min(_FIRST_PAUSE_SECONDS * 2.0**attempt, _LONGEST_PAUSE_SECONDS)
+        return ceiling * (0.5 + self.pace.random() / 2)
+
+    def _ask(self, url: str, region: str) -> Json:
+        headers = {"Accept": "application/json"}
+        if self.token is not None:
+            headers["Authorization"] = f"Bearer {self.token()}"
+        try:
+            answer = self.pool.request("GET", url, headers=headers, retries=False)
+        except urllib3.exceptions.HTTPError as error:
+            raise _AskAgain(ProviderUnavailable(type(error).__name__, f"{self.base}: {error}", region)) from error
+        if answer.status != HTTPStatus.OK:
+            raise _refusal(answer, region)
+        body = _object(answer.data)
+        if body is None:
+            raise _AskAgain(ProviderUnavailable("InvalidAnswer", f"{self.base} answered no JSON object", region))
+        return body
+
+
+def _object(data: bytes) -> Json | None:
+    try:
+        body = json.loads(data, parse_float=Decimal)
+    except ValueError:
+        return None
+    return body if isinstance(body, dict) else None
+
+
+def _refusal(answer: urllib3.BaseHTTPResponse, region: str) -> Exception:
+    code, message = _words(_object(answer.data) or {}, answer.status)
+    if answer.status == HTTPStatus.TOO_MANY_REQUESTS or code in _THROTTLED_REASONS:
+        named = _retry_after(answer)
+        return _AskAgain(ProviderUnavailable(code, message, region), THROTTLED_PAUSE if named is None else named)
+    if answer.status >= _SERVER_ERRORS or answer.status == HTTPStatus.REQUEST_TIMEOUT:
+        return _AskAgain(ProviderUnavailable(code, message, region), _retry_after(answer) or timedelta(0))
+    return ProviderError(code, message, region)
+
+
+def _words(body: Json, status: int) -> tuple[str, str]:
+    """The code and the message of an error, as Google's and Microsoft's APIs write them."""
+    error = body.get("error") or body.get("Error") or {}
+    if not isinstance(error, dict):
+        return str(status), str(error)[:500]
+    reasons = error.get("errors")
+    first = reasons[0] if isinstance(reasons, list) and reasons and isinstance(reasons[0], dict) else {}
+    code = first.get("reason") or error.get("status") or error.get("code") or error.get("Code") or status
+    message = error.get("message") or error.get("Message") or f"HTTP {status}"
+    return str(code), str(message)[:500]
+
+
+def _retry_after(answer: urllib3.BaseHTTPResponse) -> timedelta | None:
+    seconds = answer.headers.get("Retry-After", "").strip()
+    return timedelta(seconds=int(seconds)) if seconds.isdecimal() else None
