@@ -88,12 +88,12 @@ def test_one_cloud_in_trouble_keeps_its_prices_and_the_next_job_goes_by_the_new_
     t4 = _plan(broker, ANYWHERE)
     assert (t4["provider"], t4["gpu_name"], t4["region"]) == ("gcp", "T4", "us-central1")
 
-    _lever(broker, "fail", {"operation": "azure.*", "times": 1000, "code": "InternalServerError", "status": 500})
+    _lever(broker, "fail", {"operation": "azure.*", "times": 1000, "code": "AuthorizationFailed", "status": 403})
     _lever(broker, "prices", [{**BARGAIN, "spot": BARGAIN_USD_HOUR, "fixed": True}])
     begun = datetime.now(UTC)
     second = _by_place(_refresh(broker))
     azure, aws = second["azure", "eastus"], second["aws", "us-west-2"]
-    assert "InternalServerError" in azure["problem"]
+    assert "AuthorizationFailed" in azure["problem"]
     assert (azure["offers"], azure["oldest"]) == (
         first["azure", "eastus"]["offers"],
         first["azure", "eastus"]["oldest"],

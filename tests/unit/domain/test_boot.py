@@ -129,6 +129,23 @@ def test_token_is_only_in_the_settings() -> None:
     assert lines[0].startswith("{")
 
 
+@pytest.mark.parametrize("number", ["KILL", "TERM", "SEGV", "ABRT"])
+def test_token_is_not_printed_when_a_signal_ends_the_agent(tmp_path: Path, number: str) -> None:
+    """What bash says of an agent that died goes to the machine's console, which the cloud shows to many."""
+    tool_dir = tmp_path / "bin"
+    tool_dir.mkdir()
+    (tool_dir / "python3").write_text(f'#!/bin/bash\n[ "$1" = -c ] || kill -{number} $$\n')
+    (tool_dir / "shutdown").write_text(f"#!/bin/bash\ntouch {tmp_path}/down\n")
+    for tool in ("python3", "shutdown"):
+        (tool_dir / tool).chmod(0o755)
+    environment = {"PATH": f"{tool_dir}:/usr/bin:/bin", "SPOTFERRY_BASE": str(tmp_path / "base")}
+    script = tmp_path / "user-data"
+    script.write_text(made())
+    done = subprocess.run(["/bin/bash", str(script)], env=environment, capture_output=True, text=True, check=False)
+    assert (tmp_path / "down").exists()
+    assert GIVEN["token"] not in done.stdout + done.stderr
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
     [

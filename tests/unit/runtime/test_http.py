@@ -70,7 +70,11 @@ def test_every_problem_names_field_message_and_line() -> None:
     ]
 
 
-@pytest.mark.parametrize("text", ["", "{", "NaN", '{"a": Infinity}', '{"a": -Infinity}', "{'a': 1}"])
+@pytest.mark.parametrize(
+    "text",
+    ["", "{", "NaN", '{"a": Infinity}', '{"a": -Infinity}', "{'a': 1}", "[" * 100_000 + "]" * 100_000, "9" * 5000],
+    ids=["nothing", "half", "NaN", "Infinity", "-Infinity", "Python", "nested", "digits"],
+)
 def test_what_is_not_strict_json_is_none(text: str) -> None:
     """Numbers that no database takes are no numbers."""
     with pytest.raises(ValueError, match=r".+"):

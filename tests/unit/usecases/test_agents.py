@@ -97,6 +97,15 @@ def test_a_header_that_is_no_agents_is_refused(world: World, header: str) -> Non
         world.authenticate(header, hello=True)
 
 
+@pytest.mark.parametrize("epoch", [0, 99, "x"])
+def test_an_epoch_of_another_attempt_is_over(world: World, epoch: object) -> None:
+    """Who speaks for another number than its own is told to stop."""
+    _, attempt = world.set_up()
+    assert world.authenticate(bearer(attempt), attempt.epoch) == world.authenticate(bearer(attempt))
+    with pytest.raises(StaleAttempt, match="number 1"):
+        world.authenticate(bearer(attempt), epoch)
+
+
 def test_a_machine_that_is_gone_may_not_speak(world: World) -> None:
     """The right token and key of an ended attempt are told that it is over."""
     _, attempt = world.set_up()

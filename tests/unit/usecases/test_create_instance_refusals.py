@@ -3,6 +3,7 @@
 import pytest
 
 from spotferry.domain.events import NoticeReceived
+from spotferry.domain.placement import OfferIndex
 from spotferry.domain.view import PlaceJob
 from spotferry.types import (
     JobState,
@@ -16,6 +17,7 @@ from spotferry.types import (
     TryNextZone,
     UnknownLaunchError,
 )
+from tests.fakes import an_offer
 from tests.unit.usecases.world import World
 
 
@@ -155,3 +157,20 @@ def test_of_a_job_that_is_cancelled_while_the_cloud_refuses_nothing_is_left(worl
     world.ask(job.job_id, attempt)
     assert world.state(job) is JobState.CANCELLED
     assert world.job(job).is_settled
+
+
+def test_a_wide_shortage_is_walked_through_and_not_round_and_round(world: World) -> None:
+    """A pool that refused the job is not asked again while others are left, also when its own ban has run out."""
+    offers = [an_offer(f"t3.{size}", f"us-east-1{zone}", f"0.0{n}{m}") for n, size in enumerate("pqrstu", 1)
+              for m, zone in enumerate("abc", 1)]  # fmt: skip
+    free = an_offer("m5.large", "us-east-1a", "0.900", 8)
+    world.catalogue.index = OfferIndex([*offers, free])
+    world.cloud.refuse(TryNextZone("InsufficientInstanceCapacity", "none left"), times=len(offers))
+    job = world.submit()
+    for _ in range(len(offers) + 1):
+        world.create_instance(job.job_id)
+        world.clock.move(seconds=40)
+    asked = [(a.instance_type, a.availability_zone) for a in world.store.attempts_of(job.job_id)]
+    assert len(asked) == len(set(asked)) == len(offers) + 1
+    assert asked[-1] == ("m5.large", "us-east-1a")
+    assert world.state(job) is JobState.PROVISIONING

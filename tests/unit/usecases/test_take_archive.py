@@ -5,7 +5,7 @@ import re
 import pytest
 from pydantic import ValidationError
 
-from spotferry.types import Conflict, InvalidInput, JobState, Manifest, SpotferryError, StaleAttempt
+from spotferry.types import Conflict, IllegalTransition, InvalidInput, JobState, Manifest, SpotferryError, StaleAttempt
 from spotferry.usecases.hear_agent import LogChunk
 from spotferry.usecases.take_archive import Addresses
 from tests.unit.usecases.world import ARCHIVE, SHA, World, bearer, state_change
@@ -270,3 +270,27 @@ def test_a_commit_brings_its_log(world: World) -> None:
     """Log text rides on commits too."""
     _, attempt = world.running()
     assert world.checkpoint(attempt, log=LogChunk(offset=0, text="abc").model_dump())["log_offset"] == 3
+
+
+def test_a_finished_tasks_status_is_said(world: World) -> None:
+    """Without it nobody would know that the task must not run again."""
+    job, attempt = world.running(outputs=["out"])
+    with pytest.raises(ValidationError, match="exit_code"):
+        world.checkpoint(attempt, task_over=True)
+    assert world.job(job).checkpoint == 0
+
+
+def test_parts_have_names_of_their_own(world: World) -> None:
+    """Two parts under one name would be one object."""
+    _, attempt = world.running()
+    commit = world.send_bytes(attempt)
+    with pytest.raises(ValidationError, match="names of their own"):
+        world.commit(attempt, {**commit, "parts": [*commit["parts"], *commit["parts"]]})
+
+
+def test_outputs_of_a_task_that_still_runs_are_refused_before_they_are_there(world: World) -> None:
+    """Nothing is completed and no manifest is written for what cannot count."""
+    job, attempt = world.running(outputs=["out"])
+    with pytest.raises(IllegalTransition):
+        world.outputs(attempt)
+    assert not any(key.startswith(f"outputs/{job.job_id}/") for key in world.objects.stored)

@@ -29,6 +29,12 @@ _TRIES = 6
 
 _CROWDED_PAUSE = timedelta(seconds=5)
 
+_MANY_ATTEMPTS = 4
+"""From then on a job looks at what refused it before; most never come that far, and are spared the reads."""
+
+_REFUSAL_LASTS = timedelta(minutes=30)
+"""How long a job does not ask a pool again that refused it."""
+
 _SILENT_REGION_BAN = timedelta(minutes=1)
 """How long a region that does not answer is left alone."""
 
@@ -87,7 +93,7 @@ class CreateInstance:
 
     def _place(self, view: View) -> Plan:
         for _ in range(_CANDIDATES):
-            plan = self.plan_job.plan(view.job.spec, _avoid(view), view.job.owner)
+            plan = self.plan_job.plan(view.job.spec, self._avoid(view), view.job.owner)
             candidate = plan.chosen
             if candidate is None:
                 self._not_now(view, plan)
@@ -105,6 +111,20 @@ class CreateInstance:
         plan = plan.model_copy(update={"chosen": None, "words": words})
         self._not_now(view, plan)
         return plan
+
+    def _avoid(self, view: View) -> tuple[str, ...]:
+        """The pools that are taking this job's machines back, and those that refused it lately.
+
+        A pool's own ban is short, since its capacity may come back soon: in a wide shortage it would run out before the
+        job has been through all the others.
+        """
+        leaving = [attempt for attempt in view.open_attempts() if attempt.noticed or attempt.ending]
+        if view.job.epoch < _MANY_ATTEMPTS:
+            return tuple(sorted({pool_of(attempt) for attempt in leaving}))
+        since = self.change.clock() - _REFUSAL_LASTS
+        refused = [a for a in self.change.store.attempts_of(view.job.job_id) if a.failure_code and a.gone_at]
+        lately = [a for a in refused if a.gone_at and a.gone_at > since]
+        return tuple(sorted({pool_of(attempt) for attempt in (*leaving, *lately)}))
 
     def _prepare(self, job: Job, candidate: Candidate) -> LaunchRequest | None:
         """The fixed request; None when the candidate turned out not to be launchable, and was set aside.
@@ -211,11 +231,6 @@ def _machine(candidate: Candidate) -> Attempt:
             "price": candidate.price_usd_hour,
         }
     )
-
-
-def _avoid(view: View) -> tuple[str, ...]:
-    """The pools that are taking this job's machines back right now."""
-    return tuple(sorted({pool_of(a) for a in view.open_attempts() if a.noticed or a.ending}))
 
 
 def _disk_usd_hour(candidate: Candidate, request: LaunchRequest) -> Decimal:

@@ -124,6 +124,18 @@ def test_each_line_of_the_table(code: str, error: type[CapacityError], scope: st
     assert (raised.code, raised.message, raised.region) == (code, "the cloud's words", "us-east-1")
 
 
+@pytest.mark.parametrize("code", [line[0] for line in TABLE if line[1] is not TryAgainLater])
+def test_a_verdict_is_not_asked_for_again(code: str) -> None:
+    """EC2 tells a stockout with status 500: each repeat of a refusal would cost seconds that the next pool should
+    have.
+    """
+    rig = Rig()
+    rig.stub().add_client_error("run_instances", code, "the cloud's words", 500)
+    with pytest.raises(CapacityError):
+        rig.provider.create_instance(an_attempt())
+    assert rig.time.seconds == 0
+
+
 def test_no_line_is_left_out() -> None:
     """Every code and every family of codes in the product's table is walked here."""
     walked = {line[0] for line in TABLE} | set(LOOKED_UP)

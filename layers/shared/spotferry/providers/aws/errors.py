@@ -195,7 +195,8 @@ class Failure:
         """The same request may get over it; a verdict is final, whatever its status (a stockout comes as a 500)."""
         if self.lost or self.code in TRANSIENT:
             return True
-        return self.status >= NO_VERDICT_STATUS and self.bare_code not in LAUNCH_ERRORS
+        is_verdict = self.bare_code in LAUNCH_ERRORS or self.bare_code.startswith(tuple(LAUNCH_ERROR_FAMILIES))
+        return self.status >= NO_VERDICT_STATUS and not is_verdict
 
 
 _NO_CREDENTIALS = (
