@@ -8,32 +8,30 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 from spotferry.runtime.agents import agents
 from spotferry.runtime.http import AGENT_BODY_LIMIT_BYTES, json_body, resolver
 from spotferry.runtime.observability import logger, metrics
-from spotferry.runtime.wiring import wiring
 from spotferry.types.errors import NotFound
 from spotferry.types.instance import Attempt
 from spotferry.usecases.hear_agent import LogChunk
-from spotferry.usecases.keys import agent_key
 from spotferry.usecases.take_archive import Addresses, Commit
 
 app = resolver()
 Json = dict[str, Any]  # Any: JSON of the protocol
 
 
-def _call(*, hello: bool = False) -> tuple[Attempt, Json]:
-    body, headers = json_body(app, AGENT_BODY_LIMIT_BYTES), app.current_event.headers
-    return agents().authenticate(headers.get("authorization", ""), body.get("epoch"), hello=hello), body
+def _call(name: str) -> tuple[Attempt, Json]:
+    body, who = json_body(app, AGENT_BODY_LIMIT_BYTES), app.current_event.headers.get("authorization", "")
+    return agents().authenticate(who, body.get("epoch"), hello=name == "hello"), body
 
 
 @app.get("/agent/v1/agent/<digest>")
 def download(digest: str) -> Response[bytes]:
     """The agent itself, by its digest."""
-    return Response(200, "application/zip", wiring().objects.get(agent_key(digest)))
+    return Response(200, "application/zip", agents().download(digest))
 
 
 @app.post("/agent/v1/<call>")
 def hear(call: str) -> Json:
     """Hello, heartbeat, report, uploads."""
-    attempt, body = _call(hello=call == "hello")
+    attempt, body = _call(call)
     log = LogChunk.of(body.get("log"))
     match call:
         case "hello":
@@ -50,7 +48,7 @@ def hear(call: str) -> Json:
 @app.post("/agent/v1/uploads/commit")
 def commit() -> Json:
     """Make an archive count."""
-    attempt, body = _call()
+    attempt, body = _call("commit")
     return agents().take_archive.commit(attempt, Commit.model_validate(body))
 
 

@@ -110,6 +110,20 @@ def test_machines_of_others_are_out_of_reach(template: Template, action: str) ->
         assert guard[key] == {"Ref": "Deployment"}
 
 
+@pytest.mark.parametrize(
+    ("function", "actions"),
+    [
+        ("CreateInstanceFunction", {"ec2:DescribeSpotPriceHistory"}),
+        ("HandleInterruptionFunction", {"ec2:DescribeInstances", "ec2:DescribeSpotInstanceRequests"}),
+        ("PollStatusFunction", {"ec2:DescribeInstances", "ec2:DescribeSpotInstanceRequests"}),
+    ],
+)
+def test_what_the_ledger_asks_may_be_asked(template: Template, function: str, actions: set[str]) -> None:
+    """Price at launch, time and cause of the end: a denial would go unnoticed, as the broker goes on without them."""
+    allowed = {a for s in statements(functions(template)[function]) for a in listed(s["Action"])}
+    assert actions <= allowed
+
+
 def test_no_function_may_delete_records_or_scan_tables(template: Template) -> None:
     """History stays: no role deletes items or objects, and none reads a whole table."""
     forbidden = {"dynamodb:DeleteItem", "dynamodb:Scan", "s3:DeleteObject", "dynamodb:BatchWriteItem"}

@@ -2,8 +2,9 @@
 
 import pytest
 
+from spotferry.domain.placement import OfferIndex
 from spotferry.types import ImpossibleSpecs, JobFile
-from tests.fakes import FakeRegions
+from tests.fakes import OFFERS, FakeRegions, an_offer
 from tests.unit.usecases.world import World
 
 
@@ -28,6 +29,16 @@ def test_only_regions_that_were_set_up_count(world: World) -> None:
     assert plan.chosen is not None
     assert plan.chosen.offer.region == "eu-west-1"
     assert plan.excluded["region_not_set_up"] > 0
+
+
+def test_a_cloud_that_nobody_can_launch_on_is_closed(world: World) -> None:
+    """Its prices may be known and its region set up: a plan that chose it would promise what no launch can keep."""
+    cheap = an_offer("n1-standard-1", "us-central1-a", "0.001").model_copy(update={"provider": "gcp"})
+    world.catalogue.index = OfferIndex([*OFFERS, cheap])
+    world.regions = FakeRegions(("aws", "us-east-1"), ("gcp", cheap.region))
+    plan = world.plan_job(spec())
+    assert plan.chosen is not None
+    assert plan.chosen.offer.provider == "aws"
 
 
 def test_bans_and_avoided_pools_count(world: World) -> None:

@@ -128,6 +128,13 @@ def test_a_cloud_that_cannot_be_asked_keeps_all_its_prices() -> None:
     assert done.problems == ["gcp us-central1: there are no credentials"]
 
 
+def test_a_cloud_that_does_not_name_its_regions_keeps_those_it_had() -> None:
+    """With `everywhere` also the regions that are not open stay, since nobody said that they are gone."""
+    world = World(("aws", "us-east-1"), aws=Misconfigured("no credentials"))
+    world.refresh(everywhere=True)
+    assert set(world.prices()) == {"us-east-1", "eu-west-1"}
+
+
 def test_a_region_that_hangs_is_not_waited_for() -> None:
     """After the patience is over the others' prices come into force, and the late answer is dropped."""
     release = Event()

@@ -93,7 +93,8 @@ class UseCases:
     @property
     def plan_job(self) -> PlanJob:
         """Plans."""
-        return PlanJob(self.catalogue, self.regions, self.store, self.clock, ReadHistory(self.store, self.clock))
+        history = ReadHistory(self.store, self.clock)
+        return PlanJob(self.catalogue, self.regions, self.store, self.clock, history, frozenset({"aws"}))
 
     @property
     def submit_job(self) -> SubmitJob:

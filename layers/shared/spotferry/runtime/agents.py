@@ -4,6 +4,7 @@ from spotferry.runtime.wiring import Wiring, utc_now, wiring
 from spotferry.usecases.agents import Authenticate
 from spotferry.usecases.greet_agent import GreetAgent
 from spotferry.usecases.hear_agent import HearAgent
+from spotferry.usecases.keys import agent_key
 from spotferry.usecases.take_archive import TakeArchive
 from spotferry.usecases.word import SayWord
 
@@ -13,6 +14,14 @@ class Agents:
 
     def __init__(self, wiring: Wiring) -> None:
         self._wiring = wiring
+
+    def download(self, sha256: str) -> bytes:
+        """The agent of this digest, as a machine fetches it.
+
+        Raises:
+            NotFound: no machine was ever launched with it.
+        """
+        return self._wiring.objects.get(agent_key(sha256))
 
     @property
     def authenticate(self) -> Authenticate:

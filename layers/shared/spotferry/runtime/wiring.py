@@ -139,7 +139,9 @@ class Wiring:
     @cached_property
     def plan_job(self) -> PlanJob:
         """Plans without jobs."""
-        return PlanJob(self.catalogue, self.parameters, self.store, utc_now, ReadHistory(self.store, utc_now))
+        history = ReadHistory(self.store, utc_now)
+        launchable = frozenset(registry.names())
+        return PlanJob(self.catalogue, self.parameters, self.store, utc_now, history, launchable)
 
     @cached_property
     def ask_cloud(self) -> AskCloud:

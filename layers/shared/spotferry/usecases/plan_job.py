@@ -11,13 +11,23 @@ from spotferry.usecases.pool_history import ReadHistory
 
 @dataclass(frozen=True, slots=True)
 class PlanJob:
-    """Finds the cheapest machine that fits a job file, and the proof."""
+    """Finds the cheapest machine that fits a job file, and the proof.
+
+    Attributes:
+        catalogue: today's offers; it may hold those of clouds that only their prices are read of.
+        regions: the launch regions that were set up.
+        bans: what is left alone for a while.
+        clock: tells the time.
+        history: what became of earlier machines.
+        launchable: the clouds that machines can be launched on; a region of any other is as good as closed.
+    """
 
     catalogue: Catalogue
     regions: RegionStore
     bans: BanStore
     clock: Clock
     history: ReadHistory
+    launchable: frozenset[str]
 
     def __call__(self, spec: JobFile) -> Plan:
         """The plan, as things are now.
@@ -37,7 +47,8 @@ class PlanJob:
             avoid: pools that this job was just taken back from.
             owner: whose machines' history tells how often pools take them back, where the objective asks; "" for none.
         """
-        open_regions = frozenset((settings.provider, settings.region) for settings in self.regions.regions())
+        opened = {(settings.provider, settings.region) for settings in self.regions.regions()}
+        open_regions = frozenset(place for place in opened if place[0] in self.launchable)
         providers = sorted({provider for provider, _ in open_regions})
         asks = owner and spec.objective == "expected_cost"
         limits = replace(

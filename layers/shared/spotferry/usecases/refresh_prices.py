@@ -124,13 +124,17 @@ class RefreshPrices:
                     model = self.sources.model(provider, heard.note)
                     wanted = sorted({*wanted, *model.regions()}) if self.everywhere else wanted
                 except Exception as error:  # noqa: BLE001 (whatever one cloud does, the others are not to blame)
-                    for region in wanted:
+                    for region in sorted({*wanted, *self._known(draft, provider)}):
                         draft.keep(provider, region, begun, _words(error))
                     continue
                 for region in wanted:
                     read = partial(_read, model, provider, region, begun, heard.note, stop)
                     reading[readers[provider].submit(read)] = (provider, region)
             self._settle(draft, reading, stop, begun)
+
+    def _known(self, draft: CatalogueDraft, provider: str) -> set[str]:
+        """What a cloud that does not even name its regions may keep beside those that are open."""
+        return {region for of, region in draft.previous().regions if of == provider and self.everywhere}
 
     def _settle(self, draft: CatalogueDraft, reading: _Reading, stop: Event, begun: datetime) -> None:
         """Put in each region as it comes, and let go of it."""
