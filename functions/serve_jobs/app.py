@@ -5,7 +5,7 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 from spotferry.runtime.http import caller, query, resolver, whole_number
 from spotferry.runtime.observability import logger, metrics
 from spotferry.runtime.people import people
-from spotferry.usecases.word import Json
+from spotferry.types.base import Json
 
 app = resolver()
 

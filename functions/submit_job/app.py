@@ -8,8 +8,8 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from spotferry.runtime.http import body_text, caller, json_body, resolver
 from spotferry.runtime.observability import count, logger, metrics
-from spotferry.runtime.people import people
 from spotferry.runtime.submissions import read_submission
+from spotferry.runtime.submitters import submitters
 from spotferry.types.job import Upload
 
 app = resolver()
@@ -19,13 +19,13 @@ Json = dict[str, Any]  # Any: JSON of the API
 @app.post("/uploads")
 def request_upload() -> Json:
     """Where a packed work directory goes."""
-    return people().request_upload(Upload.model_validate(json_body(app)))
+    return submitters().request_upload(Upload.model_validate(json_body(app)))
 
 
 @app.post("/plan")
 def plan_job() -> Json:
     """What a job file would get now."""
-    plan = people().plan_job(read_submission(body_text(app), caller(app)).spec)
+    plan = submitters().plan_job(read_submission(body_text(app), caller(app)).spec)
     return plan.to_json()
 
 
@@ -33,24 +33,24 @@ def plan_job() -> Json:
 def submit_job() -> Response[Json]:
     """Make a job; the same Idempotency-Key and body is the same job."""
     key = app.current_event.headers.get("idempotency-key", "")
-    submitted = people().submit_job(read_submission(body_text(app), caller(app), key))
+    submitted = submitters().submit_job(read_submission(body_text(app), caller(app), key))
     if submitted.is_new:
         count("JobsAccepted")
     status = HTTPStatus.CREATED if submitted.is_new else HTTPStatus.OK
-    answer = {"job": people().read_jobs.full(submitted.job), "plan": submitted.plan.to_json()}
+    answer = {"job": submitters().read_jobs.full(submitted.job), "plan": submitted.plan.to_json()}
     return Response(status.value, "application/json", answer)
 
 
 @app.get("/catalog")
 def show_catalogue() -> Json:
     """The catalogue in force: offers and age of prices by region."""
-    return people().read_catalogue()
+    return submitters().read_catalogue()
 
 
 @app.post("/catalog/refresh")
 def refresh_catalogue() -> Response[Json]:
     """Have prices read anew soon."""
-    return Response(HTTPStatus.ACCEPTED.value, "application/json", people().read_catalogue.refresh(caller(app)))
+    return Response(HTTPStatus.ACCEPTED.value, "application/json", submitters().read_catalogue.refresh(caller(app)))
 
 
 @logger.inject_lambda_context(clear_state=True)

@@ -4,7 +4,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from spotferry.domain import events as e
-from spotferry.domain.lifecycle import Directive, Order, accept, decide, directive, overdue, owed
+from spotferry.domain.lifecycle import Directive, Order, decide, directive, overdue
+from spotferry.domain.owed import accept, owed
 from spotferry.domain.view import DestroyInstance, PlaceJob, Policy, View
 from spotferry.types import AttemptPhase, JobFile, JobState
 from tests.builders import JOB_ID, NOW, a_job, a_manifest, an_attempt

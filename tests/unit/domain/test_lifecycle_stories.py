@@ -3,7 +3,8 @@
 import pytest
 
 from spotferry.domain import events as e
-from spotferry.domain.lifecycle import Order, owed
+from spotferry.domain.lifecycle import Order
+from spotferry.domain.owed import owed
 from spotferry.domain.view import DestroyInstance, PlaceJob
 from spotferry.types import JobState, StaleAttempt
 from tests.builders import JOB_ID

@@ -3,7 +3,8 @@
 import pytest
 
 from spotferry.domain import events as e
-from spotferry.domain.lifecycle import Order, owed
+from spotferry.domain.lifecycle import Order
+from spotferry.domain.owed import owed
 from spotferry.domain.view import CheckLaunch, DestroyInstance, PlaceJob, Policy
 from spotferry.types import IllegalTransition, JobState
 from tests.builders import JOB_ID, a_manifest

@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spotferry.domain import events as e
-from spotferry.domain.lifecycle import decide, directive, overdue, owed
+from spotferry.domain.lifecycle import decide, directive, overdue
+from spotferry.domain.owed import owed
 from spotferry.domain.transitions import EVENTS
 from spotferry.domain.view import DestroyInstance, PlaceJob, View
 from spotferry.types import AttemptPhase, IllegalTransition, JobState, SpotferryError, StaleAttempt

@@ -4,6 +4,7 @@ from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Any
 
+from spotferry.domain.pace import Pace
 from spotferry.domain.view import Decision, Policy, View
 from spotferry.providers.registry import parse_notice
 from spotferry.store.memory import MemoryStore
@@ -27,7 +28,7 @@ from spotferry.usecases.request_upload import RequestUpload
 from spotferry.usecases.steer_job import SteerJob
 from spotferry.usecases.submit_job import SubmitJob
 from spotferry.usecases.take_archive import TakeArchive
-from spotferry.usecases.word import Pace, SayWord
+from spotferry.usecases.word import SayWord
 from tests.fake_cloud import FakeCloud, FakeClouds
 from tests.fakes import (
     FakeCatalogue,

@@ -1,8 +1,12 @@
 """What a cloud's notice means for the job on the machine, whatever the cloud and its envelope."""
 
+from datetime import timedelta
 from enum import StrEnum
 
 from spotferry.types.events import CheckpointReason, MetaState, Notice, NoticeKind
+
+UNKNOWN_PAUSE = timedelta(seconds=15)
+"""How long an event about a machine that nobody knows yet waits for its launch's answer to be saved."""
 
 
 class Meaning(StrEnum):

@@ -8,13 +8,14 @@ from enum import StrEnum
 from typing import get_args
 
 from spotferry.domain import events as e
-from spotferry.domain.handover import Role, role_of, wants_machine
+from spotferry.domain.handover import Role, role_of
 from spotferry.domain.moves import MOVES
+from spotferry.domain.owed import owed
 from spotferry.domain.transitions import NO_OPS, TRANSITIONS
-from spotferry.domain.view import CheckLaunch, Decision, DestroyInstance, Effect, PlaceJob, View
+from spotferry.domain.view import Decision, View
 from spotferry.types.errors import IllegalTransition, StaleAttempt
 from spotferry.types.instance import Attempt, AttemptPhase
-from spotferry.types.job import HOLD_STATES, Checkpoint, Job, JobState, TimelineEntry
+from spotferry.types.job import HOLD_STATES, Checkpoint, JobState, TimelineEntry
 
 AgentEvent = (
     e.AgentArrived
@@ -106,32 +107,6 @@ def _checkpoint(event: e.Event, now: datetime) -> Checkpoint | None:
         instance_id=event.instance_id,
         committed_at=now,
     )
-
-
-def accept(job: Job, now: datetime) -> Decision:
-    """A new job: its first timeline entry, and the machine it needs."""
-    job = job.model_copy(
-        update={"state": JobState.PENDING, "revision": 1, "created_at": now, "updated_at": now, "reason": "accepted"}
-    )
-    entry = TimelineEntry(
-        job_id=job.job_id, revision=1, at=now, event="accepted", from_state="", to_state=job.state, message="accepted"
-    )
-    view = View(job)
-    return Decision(view, owed(view), entry)
-
-
-def owed(view: View) -> tuple[Effect, ...]:
-    """All that the job's state still asks of the world; performing any of it again does no harm."""
-    job = view.job
-    effects: list[Effect] = []
-    if wants_machine(view):
-        effects.append(PlaceJob(job.job_id, job.next_try_at))
-    for attempt in view.open_attempts():
-        if attempt.ending:
-            effects.append(DestroyInstance(job.job_id, attempt.cedana_id, attempt.allocated_id))
-        elif not attempt.allocated_id:
-            effects.append(CheckLaunch(job.job_id, attempt.cedana_id))
-    return tuple(effects)
 
 
 def overdue(view: View, now: datetime) -> Iterator[e.Event]:

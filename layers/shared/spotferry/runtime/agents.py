@@ -1,6 +1,7 @@
 """The use cases behind the agents' API."""
 
-from spotferry.runtime.wiring import Wiring, utc_now, wiring
+from spotferry.runtime.changes import Changes
+from spotferry.runtime.wiring import utc_now, wiring
 from spotferry.usecases.agents import Authenticate
 from spotferry.usecases.greet_agent import GreetAgent
 from spotferry.usecases.hear_agent import HearAgent
@@ -9,11 +10,8 @@ from spotferry.usecases.take_archive import TakeArchive
 from spotferry.usecases.word import SayWord
 
 
-class Agents:
+class Agents(Changes):
     """What agents may ask for and report."""
-
-    def __init__(self, wiring: Wiring) -> None:
-        self._wiring = wiring
 
     def download(self, sha256: str) -> bytes:
         """The agent of this digest, as a machine fetches it.
@@ -36,17 +34,17 @@ class Agents:
     @property
     def greet_agent(self) -> GreetAgent:
         """Hellos."""
-        return GreetAgent(self._wiring.change, self.say_word, self._wiring.parameters)
+        return GreetAgent(self.change, self.say_word, self._wiring.parameters)
 
     @property
     def hear_agent(self) -> HearAgent:
         """Heartbeats and reports."""
-        return HearAgent(self._wiring.change, self.say_word, self._wiring.objects, self._wiring.ask_cloud)
+        return HearAgent(self.change, self.say_word, self._wiring.objects, self.ask_cloud)
 
     @property
     def take_archive(self) -> TakeArchive:
         """Checkpoints and outputs."""
-        return TakeArchive(self._wiring.change, self.say_word, self.hear_agent, self._wiring.objects)
+        return TakeArchive(self.change, self.say_word, self.hear_agent, self._wiring.objects)
 
 
 def agents() -> Agents:

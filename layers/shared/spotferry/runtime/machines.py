@@ -2,7 +2,8 @@
 
 from spotferry.providers import registry
 from spotferry.runtime.agent_bundle import agent_bundle
-from spotferry.runtime.wiring import Wiring, wiring
+from spotferry.runtime.changes import Changes
+from spotferry.runtime.wiring import wiring
 from spotferry.usecases.check_launch import CheckLaunch
 from spotferry.usecases.create_instance import AgentBundle, CreateInstance
 from spotferry.usecases.destroy_instance import DestroyInstance
@@ -10,11 +11,8 @@ from spotferry.usecases.handle_interruption import HandleInterruption
 from spotferry.usecases.poll_status import PollStatus
 
 
-class Machines:
+class Machines(Changes):
     """What is done about machines."""
-
-    def __init__(self, wiring: Wiring) -> None:
-        self._wiring = wiring
 
     @property
     def create_instance(self) -> CreateInstance:
@@ -24,9 +22,9 @@ class Machines:
             deployment=self._wiring.settings.deployment,
             broker_url=self._wiring.settings.need("broker_url"),
             agent=AgentBundle(bundle.sha256, bundle.content),
-            change=self._wiring.change,
+            change=self.change,
             plan_job=self._wiring.plan_job,
-            ask=self._wiring.ask_cloud,
+            ask=self.ask_cloud,
             clouds=self._wiring.clouds,
             regions=self._wiring.parameters,
             objects=self._wiring.objects,
@@ -35,22 +33,22 @@ class Machines:
     @property
     def check_launch(self) -> CheckLaunch:
         """Launches without an answer."""
-        return CheckLaunch(self._wiring.ask_cloud, self._wiring.clouds)
+        return CheckLaunch(self.ask_cloud, self._wiring.clouds)
 
     @property
     def destroy_instance(self) -> DestroyInstance:
         """Machines that are to end."""
-        return DestroyInstance(self._wiring.ask_cloud, self._wiring.clouds)
+        return DestroyInstance(self.ask_cloud, self._wiring.clouds)
 
     @property
     def handle_interruption(self) -> HandleInterruption:
         """What clouds announce."""
-        return HandleInterruption(self._wiring.ask_cloud, registry.parse_notice)
+        return HandleInterruption(self.ask_cloud, registry.parse_notice)
 
     @property
     def poll_status(self) -> PollStatus:
         """The sweep."""
-        return PollStatus(self._wiring.ask_cloud, self._wiring.clouds)
+        return PollStatus(self.ask_cloud, self._wiring.clouds)
 
 
 def machines() -> Machines:

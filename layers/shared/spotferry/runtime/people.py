@@ -1,53 +1,20 @@
-"""The use cases behind the user API."""
+"""The use cases behind what people read, and how they steer jobs."""
 
 from collections.abc import Mapping
 
 from spotferry.domain.ledger import Bucket
-from spotferry.runtime.input_probe import WebProbe
-from spotferry.runtime.refresh_trigger import RefreshFunction
-from spotferry.runtime.wiring import Wiring, utc_now, wiring
-from spotferry.usecases.inputs import CheckInputs
-from spotferry.usecases.plan_job import PlanJob
-from spotferry.usecases.read_catalogue import ReadCatalogue
+from spotferry.runtime.changes import Changes
+from spotferry.runtime.wiring import utc_now, wiring
+from spotferry.types.base import Json
 from spotferry.usecases.read_costs import ReadCosts
 from spotferry.usecases.read_jobs import ReadJobs
 from spotferry.usecases.read_logs import ReadLogs
 from spotferry.usecases.read_outputs import ReadOutputs
-from spotferry.usecases.request_upload import RequestUpload
 from spotferry.usecases.steer_job import SteerJob
-from spotferry.usecases.submit_job import SubmitJob
-from spotferry.usecases.word import Json
 
 
-class People:
-    """What people may ask for."""
-
-    def __init__(self, wiring: Wiring) -> None:
-        self._wiring = wiring
-
-    @property
-    def plan_job(self) -> PlanJob:
-        """Plans without jobs."""
-        return self._wiring.plan_job
-
-    @property
-    def submit_job(self) -> SubmitJob:
-        """Submissions."""
-        return SubmitJob(
-            deployment=self._wiring.settings.deployment,
-            bucket=self._wiring.settings.need("bucket"),
-            store=self._wiring.store,
-            objects=self._wiring.objects,
-            queue=self._wiring.queue,
-            plan_job=self._wiring.plan_job,
-            clock=utc_now,
-            check_inputs=CheckInputs(self._wiring.settings.need("bucket"), self._wiring.objects, WebProbe()),
-        )
-
-    @property
-    def request_upload(self) -> RequestUpload:
-        """Work directories."""
-        return RequestUpload(self._wiring.objects, utc_now, self._wiring.settings.kept_for)
+class People(Changes):
+    """What people may see and order."""
 
     @property
     def read_jobs(self) -> ReadJobs:
@@ -82,16 +49,9 @@ class People:
         return self.read_outputs(job_id) if part == "outputs" else self.read_jobs.part(job_id, part)
 
     @property
-    def read_catalogue(self) -> ReadCatalogue:
-        """The catalogue in force, and orders for a newer one."""
-        settings = self._wiring.settings
-        trigger = RefreshFunction(settings.need("refresh_function"), self._wiring.client("lambda"))
-        return ReadCatalogue(self._wiring.catalogues, trigger, utc_now)
-
-    @property
     def steer_job(self) -> SteerJob:
         """People's orders."""
-        return SteerJob(self._wiring.change, self._wiring.objects)
+        return SteerJob(self.change, self._wiring.objects)
 
 
 def people() -> People:

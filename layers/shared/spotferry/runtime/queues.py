@@ -5,11 +5,11 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
+from spotferry.domain.interruption import UNKNOWN_PAUSE
 from spotferry.domain.view import CheckLaunch, DestroyInstance, Effect, PlaceJob
 from spotferry.runtime.aws_clients import Client
 from spotferry.types.base import RECORD_VERSION, Record
 from spotferry.types.errors import SpotferryError
-from spotferry.usecases.handle_interruption import UNKNOWN_PAUSE
 
 _LONGEST_DELAY = timedelta(minutes=15)
 _CHECK_LAUNCH_AFTER = timedelta(seconds=45)

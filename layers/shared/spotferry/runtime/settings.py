@@ -6,9 +6,9 @@ from typing import Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from spotferry.domain.pace import Pace
 from spotferry.domain.view import Policy
 from spotferry.types.errors import Misconfigured
-from spotferry.usecases.word import Pace
 
 _LEASES_OF_SILENCE = 1.25
 """An agent that has been silent for longer than its lease has ended its machine; a little longer, since clocks

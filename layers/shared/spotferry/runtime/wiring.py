@@ -20,8 +20,6 @@ from spotferry.store.dynamo import DynamoStore
 from spotferry.store.models import TableNames
 from spotferry.types.errors import Misconfigured
 from spotferry.types.instance import Attempt
-from spotferry.usecases.change import ChangeJob
-from spotferry.usecases.launch import AskCloud
 from spotferry.usecases.plan_job import PlanJob
 from spotferry.usecases.pool_history import ReadHistory
 
@@ -132,21 +130,11 @@ class Wiring:
         return LoadedClouds(lru_cache(maxsize=None)(lambda name: registry.load(name)(context)))
 
     @cached_property
-    def change(self) -> ChangeJob:
-        """Load, decide, save, perform."""
-        return ChangeJob(self.store, self.queue, utc_now)
-
-    @cached_property
     def plan_job(self) -> PlanJob:
         """Plans without jobs."""
         history = ReadHistory(self.store, utc_now)
         launchable = frozenset(registry.names())
         return PlanJob(self.catalogue, self.parameters, self.store, utc_now, history, launchable)
-
-    @cached_property
-    def ask_cloud(self) -> AskCloud:
-        """Launches whose intent is saved."""
-        return AskCloud(self.change, self.clouds, self.store, utc_now)
 
 
 @lru_cache(maxsize=1)

@@ -2,9 +2,11 @@
 
 from datetime import datetime
 from decimal import Decimal
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import AfterValidator, AwareDatetime, BaseModel, BeforeValidator, ConfigDict, PlainSerializer
+
+Json = dict[str, Any]  # Any: JSON as a protocol of ours has it
 
 RECORD_VERSION = 1
 """Version of every stored record; a reader ignores fields it does not know."""

@@ -36,7 +36,7 @@ class GPU(Record):
     name: str = Field(default="", alias="Name")
     manufacturer: str = Field(default="", alias="Manufacturer")
     count: int = Field(default=0, alias="Count")
-    memory_info: MemoryInfo = Field(default=MemoryInfo(), alias="MemoryInfo")
+    memory_info: MemoryInfo = Field(default_factory=MemoryInfo, alias="MemoryInfo")
 
 
 class GpuInfo(Record):

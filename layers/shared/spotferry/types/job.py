@@ -102,7 +102,7 @@ class Job(Record):
     revision: int = 0
     owner: str = ""
     body_sha256: str = ""
-    spec: JobFile = JobFile()
+    spec: JobFile = Field(default_factory=JobFile)
     upload: Upload | None = None
     epoch: int = 0
     owner_id: str | None = None

@@ -29,12 +29,12 @@ class Commands(Value):
 class UserCommands(Value):
     """Lines to run around the life of a job."""
 
-    setup: Commands = Commands()
-    post_setup: Commands = Commands()
-    pre_checkpoint: Commands = Commands()
-    post_checkpoint: Commands = Commands()
-    pre_restore: Commands = Commands()
-    post_restore: Commands = Commands()
+    setup: Commands = Field(default_factory=Commands)
+    post_setup: Commands = Field(default_factory=Commands)
+    pre_checkpoint: Commands = Field(default_factory=Commands)
+    post_checkpoint: Commands = Field(default_factory=Commands)
+    pre_restore: Commands = Field(default_factory=Commands)
+    post_restore: Commands = Field(default_factory=Commands)
 
 
 class UserInstanceSpecs(Value):
@@ -114,10 +114,10 @@ class JobFile(Value):
     job_file_path: str = ""
     work_dir: str = ""
     containerized: bool = False
-    instance_specs: UserInstanceSpecs = UserInstanceSpecs()
-    setup: Commands = Commands()
-    task: Commands = Commands()
-    restored_task: Commands = Commands()
+    instance_specs: UserInstanceSpecs = Field(default_factory=UserInstanceSpecs)
+    setup: Commands = Field(default_factory=Commands)
+    task: Commands = Field(default_factory=Commands)
+    restored_task: Commands = Field(default_factory=Commands)
     name: str = ""
     project: str = ""
     labels: Mapping[str, str] = {}

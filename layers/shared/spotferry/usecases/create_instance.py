@@ -8,6 +8,7 @@ from spotferry.domain import events as e
 from spotferry.domain.boot import instance_id
 from spotferry.domain.handover import wants_machine
 from spotferry.domain.placement import Plan
+from spotferry.domain.pools import pool_of
 from spotferry.domain.view import PlaceJob, View
 from spotferry.ports.cloud import Clouds, ObjectStore, RegionSettings, RegionStore
 from spotferry.types.errors import CapacityError, Conflict, LaunchRefused, ProviderError, TryNextRegion
@@ -15,7 +16,7 @@ from spotferry.types.instance import Attempt, Candidate, LaunchRequest, Offer
 from spotferry.types.job import Job, JobState
 from spotferry.usecases.change import ChangeJob
 from spotferry.usecases.keys import agent_key
-from spotferry.usecases.launch import AskCloud, is_the_jobs_own, pool_of
+from spotferry.usecases.launch import AskCloud, is_the_jobs_own
 from spotferry.usecases.plan_job import PlanJob
 
 _CANDIDATES = 8

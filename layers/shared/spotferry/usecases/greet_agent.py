@@ -6,13 +6,14 @@ from spotferry.domain import events as e
 from spotferry.domain.lifecycle import Order
 from spotferry.domain.view import View
 from spotferry.ports.cloud import SecretStore
+from spotferry.types.base import Json
 from spotferry.types.errors import IllegalTransition, Misconfigured, StaleAttempt
 from spotferry.types.instance import Attempt
 from spotferry.types.job import Job
 from spotferry.usecases.change import ChangeJob
 from spotferry.usecases.inputs import inputs_json
 from spotferry.usecases.keys import upload_key
-from spotferry.usecases.word import Json, SayWord
+from spotferry.usecases.word import SayWord
 
 _LEAVING = frozenset({Order.STOP, Order.RELEASE, Order.SHUT_DOWN})
 """Orders after which an agent runs nothing of the job any more, so it needs no secrets."""

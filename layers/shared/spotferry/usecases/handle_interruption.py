@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
 from enum import StrEnum
 
 from spotferry.domain import events as e
@@ -14,9 +13,6 @@ from spotferry.usecases.launch import AskCloud
 
 ParseNotice = Callable[[Mapping[str, object]], Sequence[Notice] | None]
 """The notices in an event of a cloud's; None when no cloud knows its kind."""
-
-UNKNOWN_PAUSE = timedelta(seconds=15)
-"""How long an event about a machine that nobody knows yet waits for its launch's answer to be saved."""
 
 
 class Heard(StrEnum):

@@ -11,13 +11,13 @@ from spotferry.domain import events as e
 from spotferry.domain.machine_moves import TAKEN_BACK
 from spotferry.domain.view import View
 from spotferry.ports.cloud import ObjectStore
-from spotferry.types.base import Record, Time
+from spotferry.types.base import Json, Record, Time
 from spotferry.types.errors import IllegalTransition, InvalidInput, Problem, StaleAttempt
 from spotferry.types.instance import Attempt
 from spotferry.usecases.change import ChangeJob
 from spotferry.usecases.keys import log_key
 from spotferry.usecases.launch import AskCloud
-from spotferry.usecases.word import Json, SayWord
+from spotferry.usecases.word import SayWord
 
 _LOG_LIMIT_BYTES = 1024 * 1024
 _MOST_EXIT_CODE = 255

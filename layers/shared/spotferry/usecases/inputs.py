@@ -4,11 +4,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from urllib.parse import quote
 
+from spotferry.domain.pace import Pace
 from spotferry.ports.cloud import ObjectStore
 from spotferry.ports.inputs import InputProbe
+from spotferry.types.base import Json
 from spotferry.types.errors import InvalidInput, Problem
 from spotferry.types.job_file import Input, JobFile
-from spotferry.usecases.word import Json, Pace
 
 INPUTS_PREFIX = "inputs/"
 """What people may put into the broker's bucket for their jobs; no job gets to anything else in it."""

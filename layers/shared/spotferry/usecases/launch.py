@@ -5,6 +5,7 @@ from datetime import timedelta
 from decimal import Decimal
 
 from spotferry.domain import events as e
+from spotferry.domain.pools import patterns, pool_of
 from spotferry.domain.view import View
 from spotferry.ports.cloud import Clock, Clouds, TellsLaunchPrice
 from spotferry.ports.store import BanStore
@@ -91,26 +92,3 @@ class AskCloud:
 def is_the_jobs_own(refusal: CapacityError) -> bool:
     """The refusal reaches no pool, because what the job itself asks for is at fault (its image, its disk)."""
     return isinstance(refusal, LaunchRefused) and refusal.scope == "none"
-
-
-def pool_of(machine: Instance) -> str:
-    """The pool that a machine came from, as `Candidate.pool` writes it."""
-    return f"{machine.region}/{machine.availability_zone}/{machine.instance_type}"
-
-
-def patterns(market: str, machine: Instance, refusal: CapacityError) -> list[tuple[str, str]]:
-    """The (market, pattern) pairs that a refusal reaches."""
-    family = machine.instance_type.partition(".")[0] + ".*" if "." in machine.instance_type else machine.instance_type
-    match refusal.scope:
-        case "none":
-            return []
-        case "pool":
-            return [(market, pool_of(machine))]
-        case "zone":
-            return [(market, f"{machine.region}/{machine.availability_zone}/*")]
-        case "region":
-            return [(market, f"{machine.region}/*/*")]
-        case "family":
-            return [(market, f"{machine.region}/*/{family}")]
-        case "provider":
-            return [("spot", "*/*/*"), ("on_demand", "*/*/*")]

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from spotferry.domain import events as e
-from spotferry.domain.lifecycle import overdue, owed
+from spotferry.domain.lifecycle import overdue
+from spotferry.domain.owed import owed
 from spotferry.domain.view import PlaceJob, View
 from spotferry.ports.cloud import Clouds
 from spotferry.types.errors import NotFound, SpotferryError

@@ -6,10 +6,10 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 
 from spotferry.domain.interruption_rates import History, PoolHistory
+from spotferry.domain.pools import pool_of
 from spotferry.ports.cloud import Clock
 from spotferry.ports.store import JobStore
 from spotferry.types.instance import Attempt
-from spotferry.usecases.launch import pool_of
 
 JOBS = 50
 """How many of the owner's newest jobs are looked at: two reads each."""

@@ -8,10 +8,10 @@ from decimal import Decimal
 from spotferry.domain.ledger import Bucket, Ledger, ledger_of
 from spotferry.ports.cloud import Clock
 from spotferry.ports.store import JobStore
+from spotferry.types.base import Json
 from spotferry.types.errors import InvalidInput, Problem
 from spotferry.types.job import Job
 from spotferry.usecases.read_jobs import instance_json
-from spotferry.usecases.word import Json
 
 LABEL = "label="
 _PLACES = Decimal("0.000000001")

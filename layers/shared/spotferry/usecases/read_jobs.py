@@ -7,10 +7,10 @@ from datetime import datetime
 from spotferry.domain.costs import attempt_cost, job_cost
 from spotferry.ports.cloud import Clock
 from spotferry.ports.store import JobStore
+from spotferry.types.base import Json
 from spotferry.types.errors import NotFound
 from spotferry.types.instance import Attempt
 from spotferry.types.job import Job
-from spotferry.usecases.word import Json
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,10 @@ from datetime import timedelta
 
 from spotferry.ports.cloud import Clock, ObjectStore
 from spotferry.ports.store import JobStore
+from spotferry.types.base import Json
 from spotferry.types.errors import InvalidInput, Problem
 from spotferry.types.job import Job
 from spotferry.usecases.keys import log_key, log_prefix
-from spotferry.usecases.word import Json
 
 _PAGE_BYTES = 2 * 1024 * 1024
 """Text of one answer; a function's answer is limited to 6 MB, and JSON may need two bytes for one."""

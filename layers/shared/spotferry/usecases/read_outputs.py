@@ -5,9 +5,9 @@ from datetime import timedelta
 
 from spotferry.ports.cloud import ObjectStore
 from spotferry.ports.store import JobStore
+from spotferry.types.base import Json
 from spotferry.types.errors import NotFound
 from spotferry.types.job import Job, Manifest
-from spotferry.usecases.word import Json
 
 _EXPIRES = timedelta(minutes=15)
 

@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from spotferry.ports.cloud import Clock, ObjectStore
+from spotferry.types.base import Json
 from spotferry.types.errors import TooLarge
 from spotferry.types.job import Upload
 from spotferry.usecases.keys import upload_key
-from spotferry.usecases.word import Json
 
 UPLOAD_LIMIT_BYTES = 5 * 1024**3
 """Largest object that S3 takes in one PUT (docs.aws.amazon.com, AmazonS3 user guide, upload-objects)."""

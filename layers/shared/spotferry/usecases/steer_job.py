@@ -4,7 +4,7 @@ import secrets
 from dataclasses import dataclass
 
 from spotferry.domain import events as e
-from spotferry.domain.lifecycle import accept
+from spotferry.domain.owed import accept
 from spotferry.domain.view import View
 from spotferry.ports.cloud import ObjectStore
 from spotferry.types.errors import NotFound, NotPossibleNow

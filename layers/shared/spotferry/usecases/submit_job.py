@@ -4,7 +4,7 @@ import hashlib
 import secrets
 from dataclasses import dataclass
 
-from spotferry.domain.lifecycle import accept, owed
+from spotferry.domain.owed import accept, owed
 from spotferry.domain.placement import Plan
 from spotferry.domain.view import View
 from spotferry.ports.cloud import Clock, EffectQueue, ObjectStore

@@ -12,7 +12,7 @@ from spotferry.domain import events as e
 from spotferry.domain.ledger import CHUNK_BYTES
 from spotferry.domain.view import View
 from spotferry.ports.cloud import ObjectStore
-from spotferry.types.base import Record
+from spotferry.types.base import Json, Record
 from spotferry.types.errors import Conflict, IllegalTransition, InvalidInput, Problem, StaleAttempt
 from spotferry.types.events import CheckpointReason
 from spotferry.types.instance import Attempt
@@ -20,7 +20,7 @@ from spotferry.types.job import ArchivePart, FileDigest, JobState, Manifest
 from spotferry.usecases.change import ChangeJob
 from spotferry.usecases.hear_agent import HearAgent, LogChunk
 from spotferry.usecases.keys import archive_prefix, manifest_key, part_key
-from spotferry.usecases.word import PROTOCOL, Json, SayWord
+from spotferry.usecases.word import PROTOCOL, SayWord
 
 _CHUNKS = 500
 """Addresses handed out for one part: an answer of the function is limited to 6 MB, an address may take 2 KB."""

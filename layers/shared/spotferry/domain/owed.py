@@ -1,0 +1,33 @@
+"""What a job's state asks of the world, and how a job begins."""
+
+from datetime import datetime
+
+from spotferry.domain.handover import wants_machine
+from spotferry.domain.view import CheckLaunch, Decision, DestroyInstance, Effect, PlaceJob, View
+from spotferry.types.job import Job, JobState, TimelineEntry
+
+
+def accept(job: Job, now: datetime) -> Decision:
+    """A new job: its first timeline entry, and the machine it needs."""
+    job = job.model_copy(
+        update={"state": JobState.PENDING, "revision": 1, "created_at": now, "updated_at": now, "reason": "accepted"}
+    )
+    entry = TimelineEntry(
+        job_id=job.job_id, revision=1, at=now, event="accepted", from_state="", to_state=job.state, message="accepted"
+    )
+    view = View(job)
+    return Decision(view, owed(view), entry)
+
+
+def owed(view: View) -> tuple[Effect, ...]:
+    """All that the job's state still asks of the world; performing any of it again does no harm."""
+    job = view.job
+    effects: list[Effect] = []
+    if wants_machine(view):
+        effects.append(PlaceJob(job.job_id, job.next_try_at))
+    for attempt in view.open_attempts():
+        if attempt.ending:
+            effects.append(DestroyInstance(job.job_id, attempt.cedana_id, attempt.allocated_id))
+        elif not attempt.allocated_id:
+            effects.append(CheckLaunch(job.job_id, attempt.cedana_id))
+    return tuple(effects)
