@@ -22,6 +22,9 @@ LOCK := $(VENV)/bin/uv pip compile --quiet --universal --python-version 3.11 --g
 PROVIDER_SDKS = $(wildcard layers/shared/spotferry/providers/*/requirements.txt)
 # `sam build` looks for the interpreter of the functions' runtime on PATH: the one of .venv is the one that fits the tests.
 RUNTIME = $$($(PY) -c 'import sys; print("python%d.%d" % sys.version_info[:2])')
+# Most end-to-end tests wait for machines, most others compute: side by side they take half the time.
+WORKERS ?= 3
+SPREAD = --numprocesses $(WORKERS) --dist loadfile
 ARCH ?= $(if $(filter arm64 aarch64,$(shell uname -m)),arm64,x86_64)
 SAM_PARAMETERS = PythonRuntime=$(RUNTIME) Architecture=$(ARCH)
 
@@ -58,11 +61,11 @@ demo: setup ## Run the main job on this machine (JOB=path INTERRUPT_AT=7 SEED=3)
 
 .PHONY: check
 check: lint ## The seconds-long gate: linters, types, import law, unit tests
-	@$(PY) -m pytest -q tests/unit tests/functions tests/budgets
+	@$(PY) -m pytest -q $(SPREAD) tests/unit tests/functions tests/budgets
 
 .PHONY: test
 test: setup setup-sam ## Run every test, the end-to-end ones too (ARGS="-k name")
-	@$(PY) -m pytest $(ARGS)
+	@$(PY) -m pytest $(SPREAD) $(ARGS)
 
 .PHONY: lint
 lint: setup ## Ruff, mypy and the import law
