@@ -25,6 +25,9 @@ _SUBJECTS: tuple[tuple[str, str, float | None], ...] = (
 )
 """Name or module, file where it is imported by path, and what it may take at most (ms)."""
 
+AS_DEPLOYED = {"AWS_DEFAULT_REGION": "us-east-1", "PYDANTIC_DISABLE_PLUGINS": "__all__"}
+"""What the template sets for every function and matters to an import."""
+
 _CHILD = """
 import importlib, importlib.util, json, sys, time
 module, path, sdks = sys.argv[1], sys.argv[2], sys.argv[3:]
@@ -59,7 +62,7 @@ def _exists(name: str, path: str) -> bool:
 
 
 def _import_once(name: str, path: str) -> tuple[float, int]:
-    environment = {**os.environ, "PYTHONPATH": str(ROOT / "layers/shared"), "AWS_DEFAULT_REGION": "us-east-1"}
+    environment = {**os.environ, **AS_DEPLOYED, "PYTHONPATH": str(ROOT / "layers/shared")}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
     command = [sys.executable, "-c", _CHILD, name, str(ROOT / path) if path else "", *SDKS]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=60)  # noqa: S603

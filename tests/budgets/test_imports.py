@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.imports import AS_DEPLOYED
+
 ROOT = Path(__file__).parents[2]
 BUDGET_SECONDS = 0.25
 NOISE = 3
@@ -34,7 +36,7 @@ def _import(function: str) -> tuple[float, frozenset[str]]:
     }
     ran = subprocess.run(
         [sys.executable, "-c", _PROBE, str(path)],
-        env={**environment, "PYTHONPATH": str(ROOT / "layers/shared")},
+        env={**environment, **AS_DEPLOYED, "PYTHONPATH": str(ROOT / "layers/shared")},
         capture_output=True,
         text=True,
         timeout=60,

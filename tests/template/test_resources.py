@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from benchmarks.imports import AS_DEPLOYED
 from local.packaging import ROOT
 from local.template import Template
 
@@ -145,3 +146,9 @@ def test_defaults_are_those_of_a_real_deployment(template: Template) -> None:
     assert parameters["Protection"]["Default"] == "On"
     assert parameters["BucketTls"]["Default"] == "On"
     assert parameters["PythonRuntime"]["Default"] == "python3.13"
+
+
+def test_functions_start_as_they_are_measured(template: Template) -> None:
+    """What the benchmark sets for an import is what the template sets for every function."""
+    variables = template["Globals"]["Function"]["Environment"]["Variables"]
+    assert AS_DEPLOYED.items() - {("AWS_DEFAULT_REGION", "us-east-1")} <= variables.items()
