@@ -2,7 +2,6 @@
 
 import json
 import os
-import statistics
 import subprocess
 import sys
 from functools import cache
@@ -13,23 +12,22 @@ import pytest
 from benchmarks.imports import AS_DEPLOYED
 
 ROOT = Path(__file__).parents[2]
-BUDGET_SECONDS = 0.25
-NOISE = 3
-"""The budget is for an idle machine; one that runs a test suite is up to so many times slower."""
+MOST_MODULES = 720
+"""Of the submit handler; nine in ten are the standard library's, botocore's, pydantic's and Powertools'."""
 
 FUNCTIONS = sorted(path.parent.name for path in ROOT.glob("functions/*/app.py"))
 _PROBE = """\
-import importlib.util, json, sys, time
-begin = time.perf_counter()
+import importlib.util, json, sys
 spec = importlib.util.spec_from_file_location("app", sys.argv[1])
 module = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(module)
-print(json.dumps({"seconds": time.perf_counter() - begin, "modules": sorted(sys.modules)}))
+print(json.dumps(sorted(sys.modules)))
 """
 
 
-def _import(function: str) -> tuple[float, frozenset[str]]:
-    """Seconds that the import takes in a process of its own, and the modules that are loaded then."""
+@cache
+def modules(function: str) -> frozenset[str]:
+    """The modules that a function's import loads, in a process of its own."""
     path = ROOT / "functions" / function / "app.py"
     environment = {
         name: value for name, value in os.environ.items() if not name.startswith(("AWS_", "POWERTOOLS_", "COVERAGE"))
@@ -42,14 +40,7 @@ def _import(function: str) -> tuple[float, frozenset[str]]:
         timeout=60,
         check=True,
     )
-    found = json.loads(ran.stdout.splitlines()[-1])
-    return float(found["seconds"]), frozenset(found["modules"])
-
-
-@cache
-def modules(function: str) -> frozenset[str]:
-    """The modules that a function's import loads."""
-    return _import(function)[1]
+    return frozenset(json.loads(ran.stdout.splitlines()[-1]))
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)
@@ -68,8 +59,12 @@ def test_no_function_loads_what_only_tests_and_laptops_have(function: str) -> No
         assert forbidden not in modules(function), forbidden
 
 
-def test_the_submit_handler_starts_fast() -> None:
-    """The import, byte-compiled, stays within its budget: the median of three, with room for a busy machine."""
-    _import("submit_job")
-    seconds = statistics.median(_import("submit_job")[0] for _ in range(3))
-    assert seconds <= BUDGET_SECONDS * NOISE
+def test_the_submit_handler_loads_little() -> None:
+    """What people hand in needs neither the state machine nor anything of agents and machines (`make bench` has the
+    time).
+    """
+    loaded = modules("submit_job")
+    assert len(loaded) <= MOST_MODULES
+    ours = {name.removeprefix("spotferry.") for name in loaded if name.startswith("spotferry.")}
+    rooms = ("domain.lifecycle", "domain.events", "usecases.launch", "usecases.hear_agent", "agent", "runtime.agents")
+    assert not {name for name in ours if name.startswith(rooms)}
