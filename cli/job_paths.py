@@ -1,15 +1,17 @@
 """Addresses of jobs and machines at the broker."""
 
-from urllib.parse import quote
+import re
 
 from cli.errors import UsageProblem
+
+_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,63}")
 
 
 def job_path(job_id: str, below: str = "") -> str:
     """`/jobs/ID` or what is below it.
 
     Raises:
-        UsageProblem: the id is blank.
+        UsageProblem: it is not an id.
     """
     return f"/jobs/{_safe('JOB', job_id)}{f'/{below}' if below else ''}"
 
@@ -18,12 +20,12 @@ def instance_path(instance_id: str, below: str) -> str:
     """What is below `/instances/ID`.
 
     Raises:
-        UsageProblem: the id is blank.
+        UsageProblem: it is not an id.
     """
     return f"/instances/{_safe('INSTANCE', instance_id)}/{below}"
 
 
 def _safe(what: str, text: str) -> str:
-    if not text.strip() or text in {".", ".."}:
-        raise UsageProblem(f"{what}: {text!r} is not an id")
-    return quote(text, safe="")
+    if not _ID.fullmatch(text):
+        raise UsageProblem(f"{what}: {text!r} is not an id; `spotferry list` and `spotferry instances` show them")
+    return text

@@ -137,11 +137,20 @@ def test_an_unknown_job_is_status_2(
     run: "Run", broker: "FakeBroker", make_problem: Callable[..., httpx.Response], command: list[str]
 ) -> None:
     """Every command that names a job refuses one that is not there, in the broker's words."""
-    answer = make_problem(404, "there is no job a/../b")
+    answer = make_problem(404, "there is no job j-0")
     for call in ("GET {}", "POST {}/cancel", "POST {}/retry", "GET {}/checkpoints", "GET {}/logs", "GET {}/outputs"):
-        broker.on(call.format("/jobs/a%2F..%2Fb"), answer)
-    result = run(*command, "a/../b")
-    assert (result.exit_code, result.stdout, result.stderr) == (2, "", "Error: there is no job a/../b\n")
+        broker.on(call.format("/jobs/j-0"), answer)
+    result = run(*command, "j-0")
+    assert (result.exit_code, result.stdout, result.stderr) == (2, "", "Error: there is no job j-0\n")
+
+
+@pytest.mark.parametrize("job_id", ["a/../b", "..", "", "j-1?x", "é", "j" * 65])
+def test_what_cannot_be_an_id_is_not_asked_for(run: "Run", broker: "FakeBroker", job_id: str) -> None:
+    """It is wrong input, whatever address it would make."""
+    result = run("show", job_id)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "is not an id" in result.stderr
+    assert broker.asked == []
 
 
 def test_a_job_that_cannot_be_retried_is_status_2(

@@ -99,6 +99,8 @@ def only_problem(text: str) -> tuple[str, int | None, str]:
         (TASK + "project: $(rm)\n", "project", 3, "letters"),
         (TASK + "name: [x]\n", "name", 3, "must be text"),
         (TASK + 'work_dir: "a\\nb"\n', "work_dir", 3, "one line"),
+        (TASK + f"work_dir: data/{'é' * 128}/\n", "work_dir", 3, "more than 255 bytes"),
+        (TASK + "machine_image: 'ami-1; rm -rf /'\n", "machine_image", 3, "not the name of an image"),
         (TASK + "outputs: [/etc/passwd]\n", "outputs.0", 3, "absolute"),
         (TASK + "outputs: [~/x]\n", "outputs.0", 3, "absolute"),
         (TASK + "outputs: a/../../b\n", "outputs", 3, "leaves the work directory"),

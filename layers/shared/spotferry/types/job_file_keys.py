@@ -7,6 +7,7 @@ from functools import partial
 from spotferry.types.job_file_inputs import check_inputs
 from spotferry.types.job_file_values import JobFileValues, noun
 from spotferry.types.job_file_words import (
+    check_image,
     check_input_path,
     check_location,
     check_name,
@@ -15,6 +16,7 @@ from spotferry.types.job_file_words import (
     check_region,
     check_title,
     check_uri,
+    check_work_dir,
     nearest,
 )
 from spotferry.types.yaml_nodes import Entry, Value
@@ -55,7 +57,7 @@ class JobFileKeys(JobFileValues):
         commands = partial(self._mapping, readers=self._commands)
         self._root: Mapping[str, Read] = {
             "job_file_path": self._text,
-            "work_dir": self._text,
+            "work_dir": partial(self._checked, check=check_work_dir),
             "containerized": self._containerized,
             "instance_specs": partial(self._mapping, readers=self._specs),
             "setup": commands,
@@ -66,7 +68,7 @@ class JobFileKeys(JobFileValues):
             "labels": self._labels,
             "env": self._env,
             "secrets": partial(self._words, check=check_name),
-            "machine_image": self._text,
+            "machine_image": partial(self._checked, check=check_image),
             "outputs": partial(self._words, check=check_output),
             "inputs": self._inputs,
             "objective": partial(self._one_of, known=_OBJECTIVES),

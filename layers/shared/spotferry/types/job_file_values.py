@@ -56,8 +56,12 @@ class JobFileValues:
         return value.text
 
     def _title(self, field: str, value: Value) -> str:
+        return self._checked(field, value, check_title)
+
+    def _checked(self, field: str, value: Value, check: Callable[[str], str]) -> str:
+        """Text that may be blank, or is what the check lets pass."""
         text = self._text(field, value)
-        fault = check_title(text) if text else ""
+        fault = check(text) if text else ""
         if fault and value.kind in {"str", "int", "float"}:
             self._refuse(field, f"{text!r} {fault}", value.line)
         return text

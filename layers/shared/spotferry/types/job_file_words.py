@@ -11,11 +11,13 @@ MAX_NAME_CHARS = 63
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _TITLE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9 _.:/=+@-]*")
 _REGION = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,62}")
-
-
 _BUCKET = re.compile(r"[a-z0-9][a-z0-9._-]{1,221}[a-z0-9]")
 MAX_URI_CHARS = 2048
 MAX_PATH_CHARS = 255
+
+_IMAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@-]{0,254}")
+MAX_FILE_NAME_BYTES = 255
+"""What Linux's file systems take."""
 
 
 def nearest(word: str, known: Sequence[str]) -> str:
@@ -28,6 +30,18 @@ def check_title(text: str) -> str:
     if len(text) <= MAX_NAME_CHARS and _TITLE.fullmatch(text):
         return ""
     return f"is not at most {MAX_NAME_CHARS} letters, digits, spaces and _.:/=+@-, a letter, digit or _ first"
+
+
+def check_image(name: str) -> str:
+    """What could be the name of an image of any cloud: an id, a path, a URN."""
+    return "" if _IMAGE.fullmatch(name) else "is not the name of an image (such as ami-0123456789abcdef0)"
+
+
+def check_work_dir(path: str) -> str:
+    """A directory whose name the machine can have."""
+    last = path.rstrip("/").rpartition("/")[2]
+    too_long = len(last.encode()) > MAX_FILE_NAME_BYTES
+    return f"ends in a name of more than {MAX_FILE_NAME_BYTES} bytes, which no machine takes" if too_long else ""
 
 
 def check_name(name: str) -> str:
