@@ -22,9 +22,10 @@ LOCK := $(VENV)/bin/uv pip compile --quiet --universal --python-version 3.11 --g
 PROVIDER_SDKS = $(wildcard layers/shared/spotferry/providers/*/requirements.txt)
 # `sam build` looks for the interpreter of the functions' runtime on PATH: the one of .venv is the one that fits the tests.
 RUNTIME = $$($(PY) -c 'import sys; print("python%d.%d" % sys.version_info[:2])')
-# Most end-to-end tests wait for machines, most others compute: side by side they take half the time.
+# Most end-to-end tests wait for machines, most others compute: side by side they take half the time. They come in the
+# order of their files, so that the long ones do not all come last.
 WORKERS ?= 3
-SPREAD = --numprocesses $(WORKERS) --dist loadfile
+SPREAD = --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
 ARCH ?= $(if $(filter arm64 aarch64,$(shell uname -m)),arm64,x86_64)
 SAM_PARAMETERS = PythonRuntime=$(RUNTIME) Architecture=$(ARCH)
 
