@@ -11,7 +11,7 @@ from local.stack import Options, Stack, running
 
 pytestmark = pytest.mark.e2e
 
-STEPS = 8
+STEPS = 30
 JOB = """
 name: count
 work_dir: work
