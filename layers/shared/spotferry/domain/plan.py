@@ -81,8 +81,8 @@ class RunCost(Value):
     Attributes:
         hours: machine time; with `expected_cost` starts, restarts and lost work are in it.
         interruptions: how many are expected; 0 where the objective does not ask.
-        interruptions_source: where their rate is from: "class", or what the cloud told; "own_history+" before it where our
-            own machines corrected it; "" where the objective does not ask.
+        interruptions_source: where their rate is from: "class", or what the cloud told; "own_history+" before it where
+            our own machines corrected it; "" where the objective does not ask.
         transfer_usd: what it costs to copy the inputs there, as often as it is expected to happen.
         usd: machine, disk and transfer.
     """

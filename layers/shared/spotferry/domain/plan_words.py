@@ -63,7 +63,9 @@ def words_of_run(chosen: Candidate, run: RunCost, limits: Limits) -> str:
     if limits.inputs:
         text += f", ${run.transfer_usd:.4f} to bring {_number(limits.inputs_gb)} GB of inputs to {chosen.offer.region}"
     if limits.objective == "expected_cost":
-        text += f", with {_number(run.interruptions)} interruptions expected from {_source_text(run.interruptions_source)}"
+        text += (
+            f", with {_number(run.interruptions)} interruptions expected from {_source_text(run.interruptions_source)}"
+        )
     return text + "."
 
 

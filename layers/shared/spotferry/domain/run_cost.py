@@ -6,9 +6,9 @@ and transfer is one copy of the inputs: without inputs the order is that of the 
     hours = (work + start) / (1 - rate * (start + lost))
     transfer = one copy * (1 + rate * hours)
 
-`rate` is the pool's interruptions an hour (`interruption_rates`), `start` what a machine is paid for before the work goes on (boot, set-up,
-copy of the inputs), `lost` the work since the last checkpoint. Each hour of machine time brings `rate` interruptions,
-each of which costs `start + lost` more hours: solving for the hours gives the formula.
+`rate` is the pool's interruptions an hour (`interruption_rates`), `start` what a machine is paid for before the work
+goes on (boot, set-up, copy of the inputs), `lost` the work since the last checkpoint. Each hour of machine time brings
+`rate` interruptions, each of which costs `start + lost` more hours: solving for the hours gives the formula.
 """
 
 from collections.abc import Mapping, Sequence

@@ -109,7 +109,9 @@ class RestApi:
         ours, theirs = urlsplit(self.base), urlsplit(link)
         if theirs.hostname != ours.hostname:
             raise ProviderError("ForeignLink", f"the next page's link leads elsewhere: {link[:200]}", region)
-        return self._until_answered("GET", urlunsplit((ours.scheme, ours.netloc, theirs.path, theirs.query, "")), region)
+        return self._until_answered(
+            "GET", urlunsplit((ours.scheme, ours.netloc, theirs.path, theirs.query, "")), region
+        )
 
     def _until_answered(self, method: str, url: str, region: str, body: bytes | None = None) -> Json:
         deadline = self.pace.monotonic() + PATIENCE.total_seconds()

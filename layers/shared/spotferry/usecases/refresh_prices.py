@@ -138,9 +138,10 @@ class RefreshPrices:
                 for region in wanted:
                     read = partial(_read, model, provider, region, begun, heard.note, stop)
                     reading[readers[provider].submit(read)] = (provider, region)
-                for region in wanted if isinstance(model, TellsInterruptionRates) else ():
-                    tell = partial(_tell, model, provider, region, stop)
-                    telling[readers[provider].submit(tell)] = (provider, region)
+                if isinstance(model, TellsInterruptionRates):
+                    for region in wanted:
+                        tell = partial(_tell, model, provider, region, stop)
+                        telling[readers[provider].submit(tell)] = (provider, region)
             self._settle(draft, reading, stop, begun)
             _settle_rates(draft, telling, stop, oddities)
 

@@ -6,10 +6,10 @@ import pytest
 
 from spotferry.providers.azure.eviction_rates import SOURCE, STEPS
 from spotferry.providers.pricing import BAD_RATE
+from spotferry.providers.rest import Json
 from spotferry.types.errors import ProviderUnavailable
 from spotferry.types.provider import PoolRate, TellsInterruptionRates
 from tests.unit.providers.azure.azure_answers import NOW, Azure
-from spotferry.providers.rest import Json
 from tests.unit.providers.replay import Answer, refused
 
 GRAPH = "Microsoft.ResourceGraph/resources"

@@ -2,9 +2,9 @@
 
 A score from 1 to 10 says how likely a request for spot machines is to succeed in a zone. AWS promises nothing about
 interruptions by it: that pools with capacity to spare take less back is our assumption, and `FACTORS` is all of it. A
-score is of a group of types together, and low for fewer than three: so families are asked for, and each type of a family
-has the family's score. Few different questions may be asked in 24 hours, the same ones again and again: families are
-chosen by a fixed order, so that every refresh asks what the one before did.
+score is of a group of types together, and low for fewer than three: so families are asked for, and each type of a
+family has the family's score. Few different questions may be asked in 24 hours, the same ones again and again: families
+are chosen by a fixed order, so that every refresh asks what the one before did.
 """
 
 import re
@@ -31,8 +31,11 @@ FACTORS: Mapping[int, Decimal] = MappingProxyType(
         1: Decimal(3),
     }
 )
-"""Score -> factor on the rate of the type's class: an assumption. The ten scores stand for the five steps in which the
-Spot Instance Advisor tells the share that is taken back, from about a third of the usual share to about three times it."""
+"""Score -> factor on the rate of the type's class: an assumption.
+
+The ten scores stand for the five steps in which the Spot Instance Advisor tells the share that is taken back, which go
+from about a third of the usual share to about three times it; we trust the scores less, and reach a little less far.
+"""
 
 FAMILIES_A_REGION = 5
 """Questions for one region in a refresh."""
@@ -47,7 +50,7 @@ Pool = tuple[str, str]
 
 
 def families(pools: Iterable[Pool]) -> list[list[str]]:
-    """The types of each family to ask for: the families with the most pools, of equals those with a GPU, then by name."""
+    """The types of each family to ask for: those with the most pools, of equals those with a GPU, then by name."""
     found: dict[str, list[str]] = {}
     for name, _ in sorted(pools):
         found.setdefault(name.partition(".")[0], []).append(name)
