@@ -8,11 +8,12 @@ import click
 from cli.api import broker
 from cli.errors import NoBroker, UsageProblem
 from cli.output import Json, money, place, print_json, print_table, say
-from spotferry.catalog.catalogue_file import read_catalogue
+from spotferry.catalog.catalogue_file import read_contents
 from spotferry.catalog.starter import starter_offers
+from spotferry.domain.interruption_rates import told_by
 from spotferry.domain.placement import Limits, OfferIndex, refuse_impossible
 from spotferry.domain.placement import plan as decide
-from spotferry.types import ImpossibleSpecs, InvalidInput, InvalidJobFile, JobFile, Offer, init_job_file
+from spotferry.types import ImpossibleSpecs, InvalidInput, InvalidJobFile, JobFile, init_job_file
 
 Answer = tuple[dict[str, Any], ImpossibleSpecs | None]
 """The plan as JSON (Any: it is printed as it came), and the refusal of a specification that nothing can meet."""
@@ -47,7 +48,7 @@ def plan(job_file: Path, catalogue: Path | None, limit: int, *, as_json: bool) -
     """
     job = _read(job_file)
     if catalogue is not None:
-        document, refusal = _decide(OfferIndex(_offers(catalogue)), job)
+        document, refusal = _decide(_index(catalogue), job)
     else:
         document, refusal = _ask(job_file, job)
     document["next"] = document["next"][:limit]
@@ -66,11 +67,12 @@ def _read(path: Path) -> JobFile:
         raise UsageProblem(str(error)) from error
 
 
-def _offers(path: Path) -> list[Offer]:
+def _index(path: Path) -> OfferIndex:
     try:
-        return read_catalogue(path)
+        offers, rates = read_contents(path)
     except InvalidInput as error:
         raise UsageProblem(str(error)) from error
+    return OfferIndex(offers, told=told_by(rates))
 
 
 def _decide(index: OfferIndex, job: JobFile) -> Answer:

@@ -14,6 +14,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from local import azure_facts as facts
+from local.azure_evictions import evictions, question_of
 from local.json_face import Json, RestError, admit, own_url, page_of, parameters_of, send, suffer
 from local.market import Market
 from local.market_faults import Faults
@@ -54,8 +55,8 @@ def is_meant(environ: WSGIEnvironment) -> bool:
 class AzurePricingFace:
     """The price sources of the regions in `azure_facts`.
 
-    Ordered faults are those of the operations azure.prices and azure.skus (in the region asked for) and
-    azure.locations (no region).
+    Ordered faults are those of the operations azure.prices, azure.skus and azure.evictions (in the region asked for)
+    and azure.locations (no region).
     """
 
     def __init__(self, market: Market, faults: Faults) -> None:
@@ -85,6 +86,11 @@ class AzurePricingFace:
             case ["arm", "subscriptions", _, "providers", "Microsoft.Compute", "skus"]:
                 admit(environ, self._faults, ACCOUNT, _TOKEN)
                 return self._sku_page(environ, asked)
+            case ["arm", "providers", "Microsoft.ResourceGraph", "resources"]:
+                admit(environ, self._faults, ACCOUNT, _TOKEN)
+                region, options = question_of(environ)
+                suffer(self._faults, "azure.evictions", region)
+                return evictions(region, options)
         raise RestError(404, "ResourceNotFound", f"This cloud has no {'/'.join(path)}.")
 
     def _token(self, environ: WSGIEnvironment, asked: Mapping[str, str]) -> Json:

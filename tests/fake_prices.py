@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from spotferry.ports.prices import Note
 from spotferry.types import Instance, Misconfigured, Offer
-from spotferry.types.provider import PricingModel
+from spotferry.types.provider import PoolRate, PricingModel
 
 Answer = Sequence[Offer] | Exception | Callable[[], Iterator[Offer]]
 
@@ -42,6 +42,24 @@ class FakePricing:
         if isinstance(answer, Exception):
             raise answer
         yield from answer() if callable(answer) else answer
+
+
+@dataclass(slots=True)
+class FakeTelling(FakePricing):
+    """One cloud's prices and rates of interruptions.
+
+    Attributes:
+        rates: by region, what it tells, or what it fails with.
+    """
+
+    rates: Mapping[str, Sequence[PoolRate] | Exception] = field(default_factory=dict)
+
+    def interruption_rates(self, region: str) -> Iterator[PoolRate]:
+        """What it was told to tell."""
+        found = self.rates.get(region, ())
+        if isinstance(found, Exception):
+            raise found
+        yield from found
 
 
 class FakeSources:

@@ -10,6 +10,7 @@ import pytest
 
 from benchmarks.offer_lists import REAL_SIZE, made_up, times
 from benchmarks.specifications import SPECIFICATIONS
+from spotferry.domain.interruption_rates import ToldRate
 from spotferry.domain.offer_index import TypeRow
 from spotferry.domain.placement import Limits, OfferIndex, choose, plan
 from spotferry.types import UserInstanceSpecs
@@ -94,3 +95,21 @@ def test_decision_takes_no_longer_than_its_budget(
         series.append((time.thread_time_ns() - start) / 1e6)
     assert median(series) <= median_ms
     assert max(series[len(SPECIFICATIONS) :]) <= worst_ms
+
+
+@pytest.mark.parametrize(("decide", "median_ms", "worst_ms"), [(choose, 1.0, 10.0), (plan, 5.0, 30.0)])
+def test_rates_that_clouds_tell_keep_the_budget(
+    index: OfferIndex, decide: Callable[..., object], median_ms: float, worst_ms: float
+) -> None:
+    """Also where every type has one in every region and in some zones."""
+    told: dict[tuple[str, str], list[ToldRate]] = {}
+    places = sorted({(offer.provider, offer.region, offer.zone) for offer in index.offers})
+    for number, (provider, name) in enumerate(sorted({(o.provider, o.instance_type) for o in index.offers})):
+        told[provider, name.casefold()] = [
+            ToldRate(region, zone if spot % 3 else "", Decimal(1 + (number + spot) % 5) / 40, "told")
+            for spot, (cloud, region, zone) in enumerate(places)
+            if cloud == provider
+        ]
+    test_decision_takes_no_longer_than_its_budget(
+        OfferIndex(index.offers, told=told), EXPECTED, decide, median_ms, worst_ms
+    )

@@ -14,7 +14,9 @@ from botocore.config import Config
 from botocore.exceptions import ClientError
 
 from spotferry.catalog.disk_prices import disk_usd_gib_month
+from spotferry.domain.interruption_rates import class_rate
 from spotferry.providers.aws.api import AwsApi, Pace, Service
+from spotferry.providers.aws.placement_scores import FACTORS, FAMILIES_A_REGION
 from spotferry.providers.aws.pricing import AwsPricing
 from spotferry.providers.aws.pricing_list import read_prices
 from spotferry.providers.aws.zones import ZoneNames
@@ -101,6 +103,16 @@ def test_a_whole_region_is_priced(model: AwsPricing) -> None:
     assert {offer.arch for offer in offers} == {"x86_64", "arm64"}
     assert any(offer.gpu_name == "T4" and offer.gpu_count == 8 for offer in offers)
     assert {offer.disk_usd_gib_month for offer in offers} == {disk_usd_gib_month("aws", OTHER)}
+
+
+def test_scores_make_rates_of_pools_that_are_offered(model: AwsPricing) -> None:
+    """A few whole families have a rate, by the ids of their zones, which is a factor on that of their class."""
+    rates = {(rate.instance_type, rate.zone): rate.per_hour for rate in model.interruption_rates(REGION)}
+    offers = {(offer.instance_type, offer.zone): offer for offer in model.offers(REGION)}
+    assert rates.keys() <= offers.keys()
+    assert 0 < len({name.partition(".")[0] for name, _ in rates}) <= FAMILIES_A_REGION
+    usual = {pool: class_rate("aws", "spot", has_gpu=offers[pool].gpu_count > 0) for pool in rates}
+    assert {rates[pool] / usual[pool] for pool in rates} <= set(FACTORS.values())
 
 
 def test_a_launch_finds_the_zone_of_an_offer(cloud: LocalCloud, model: AwsPricing) -> None:

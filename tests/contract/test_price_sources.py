@@ -23,7 +23,7 @@ from spotferry.providers import registry
 from spotferry.providers.context import PricingContext
 from spotferry.types.errors import ProviderError
 from spotferry.types.instance import Offer
-from spotferry.types.provider import PricingModel
+from spotferry.types.provider import PricingModel, TellsInterruptionRates
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
@@ -150,6 +150,20 @@ def test_credentials_that_are_revoked(cloud: Cloud, name: str) -> None:
     cloud.pull("credentials/revoke", {"access_key": name})
     with pytest.raises(ProviderError):
         cloud.model(name).regions()
+
+
+def test_azure_tells_eviction_rates_page_by_page(cloud: Cloud) -> None:
+    """Every type that may be spot has one, told in Azure's own spelling; GPUs are evicted more often."""
+    model = cloud.model("azure")
+    assert isinstance(model, TellsInterruptionRates)
+    cloud.pull("throttle", {"operation": "azure.evictions", "times": 1})
+    rates = {rate.instance_type: rate.per_hour for rate in model.interruption_rates("eastus")}
+    assert rates.keys() == {name.casefold() for name, kind in azure_facts.KINDS.items() if kind.spot}
+    assert rates["standard_nc4as_t4_v3"] > rates["standard_d2s_v5"] > 0
+    assert not isinstance(cloud.model("gcp"), TellsInterruptionRates)
+    cloud.pull("regions/deny", {"region": "eastus", "code": "AuthorizationFailed"})
+    with pytest.raises(ProviderError, match="AuthorizationFailed"):
+        list(model.interruption_rates("eastus"))
 
 
 @pytest.mark.parametrize("operation", ["gcp.machineTypes", "azure.prices", "azure.skus"])

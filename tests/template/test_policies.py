@@ -18,6 +18,7 @@ NO_RESOURCE_LEVEL = {
     "ec2:DescribeRegions",
     "ec2:DescribeSpotInstanceRequests",
     "ec2:DescribeSpotPriceHistory",
+    "ec2:GetSpotPlacementScores",
     "ec2:DescribeSubnets",
     "pricing:GetProducts",
 }

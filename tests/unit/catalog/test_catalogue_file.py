@@ -16,10 +16,12 @@ from spotferry.catalog.catalogue_file import (
     describe_catalogue,
     offers_in,
     read_catalogue,
+    read_contents,
     write_catalogue,
 )
 from spotferry.catalog.starter import starter_offers
 from spotferry.types import InvalidInput, Offer
+from spotferry.types.provider import PoolRate
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 EARLIER = datetime(2025, 12, 1, tzinfo=UTC)
@@ -48,6 +50,38 @@ def test_offers_come_back_as_they_went_in(tmp_path: Path) -> None:
     write_catalogue(path, [BARE, FULL], NOW)
     assert read_catalogue(path) == [FULL, BARE]
     assert str(read_catalogue(path)[0].spot_usd_hour) == "0.1578000"
+
+
+def test_rates_come_back_as_they_went_in(tmp_path: Path) -> None:
+    """Every field survives, to the last digit, sorted; a repeat writes the same bytes."""
+    path = tmp_path / "offers.db"
+    first = PoolRate(
+        provider="azure",
+        region="eastus",
+        instance_type="standard_d2s_v5",
+        per_hour=Decimal("0.0250"),
+        source="azure_eviction_rate",
+        read_at=EARLIER,
+    )
+    second = first.model_copy(update={"zone": "1", "per_hour": Decimal(1) / 3})
+    write_catalogue(path, [BARE], NOW, [second, first])
+    contents = read_contents(path)
+    assert (contents.offers, contents.rates) == ([BARE], [first, second])
+    assert str(contents.rates[0].per_hour) == "0.0250"
+    before = path.read_bytes()
+    write_catalogue(path, [BARE], NOW, [first, second])
+    assert path.read_bytes() == before
+
+
+def test_a_rate_that_is_none_makes_a_catalogue_corrupt(tmp_path: Path) -> None:
+    """As a price does that is none."""
+    path = tmp_path / "offers.db"
+    write_catalogue(path, [BARE], NOW)
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("INSERT INTO rates VALUES ('aws', 'r', '', 't', 'often', 'x', '2026-01-01T00:00:00+00:00')")
+        connection.commit()
+    with pytest.raises(InvalidInput, match="corrupt"):
+        read_contents(path)
 
 
 def test_offers_read_are_as_good_as_validated_ones(tmp_path: Path) -> None:

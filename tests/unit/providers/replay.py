@@ -39,6 +39,8 @@ class Asked:
     path: str
     parameters: Mapping[str, str]
     headers: Mapping[str, str]
+    method: str = "GET"
+    question: Body = field(default_factory=dict)
 
 
 class ReplayedPool(urllib3.PoolManager):
@@ -67,7 +69,8 @@ class ReplayedPool(urllib3.PoolManager):
         """Record the request and answer it."""
         parts = urlsplit(url)
         query = dict(parse_qsl(parts.query))
-        self.asked.append(Asked(parts.path, query, kw.get("headers") or {}))
+        question = json.loads(kw["body"]) if kw.get("body") else {}
+        self.asked.append(Asked(parts.path, query, kw.get("headers") or {}, method, question))
         target = f"{parts.path}?{'&'.join(f'{name}={value}' for name, value in query.items())}"
         for pattern, answers in self._script:
             if pattern.search(target):

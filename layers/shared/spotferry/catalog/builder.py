@@ -9,8 +9,19 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from spotferry.catalog.schema import COLUMNS, OFFERS_TABLE, ORDER, SCHEMA, time_text, to_row
+from spotferry.catalog.schema import (
+    COLUMNS,
+    OFFERS_TABLE,
+    ORDER,
+    RATE_COLUMNS,
+    RATES_TABLE,
+    SCHEMA,
+    time_text,
+    to_rate_row,
+    to_row,
+)
 from spotferry.types.instance import Offer
+from spotferry.types.provider import PoolRate
 
 _TRIES_TABLE = """
 CREATE TABLE tries (
@@ -19,7 +30,10 @@ CREATE TABLE tries (
 ) STRICT, WITHOUT ROWID;
 """
 _INSERT = f"INSERT INTO offers VALUES ({','.join('?' * len(COLUMNS))})"  # noqa: S608 (our own column names)
+_INSERT_RATE = f"INSERT INTO rates VALUES ({','.join('?' * len(RATE_COLUMNS))})"  # noqa: S608 (as above)
 _COPY = "INSERT INTO main.offers SELECT * FROM previous.offers WHERE provider = ? AND region = ?"
+_HAS_RATES = "SELECT count(*) FROM previous.sqlite_master WHERE type = 'table' AND name = 'rates'"
+_COPY_RATES = "INSERT INTO main.rates SELECT * FROM previous.rates WHERE provider = ? AND region = ?"
 _FINISH = f"""
 INSERT INTO main.offers SELECT {",".join(COLUMNS)} FROM staging.offers ORDER BY {ORDER}, staging.offers.rowid;
 INSERT INTO main.sources
@@ -32,6 +46,7 @@ FROM (
   SELECT provider, region, 0, NULL, NULL, tried_at, problem FROM staging.tries
 )
 GROUP BY provider, region ORDER BY provider, region;
+INSERT INTO main.rates SELECT * FROM staging.rates ORDER BY provider, region, zone, instance_type, source, per_hour;
 """  # noqa: S608 (our own column names)
 
 
@@ -48,9 +63,12 @@ class CatalogueBuilder:
         self._staging = folder / "staging.db"
         self._connection = sqlite3.connect(self._staging)
         self._connection.execute("PRAGMA synchronous = OFF")
-        self._connection.executescript(OFFERS_TABLE + _TRIES_TABLE)
+        self._connection.executescript(OFFERS_TABLE + RATES_TABLE + _TRIES_TABLE)
+        self._has_rates = False
         if previous is not None:
             self._connection.execute("ATTACH ? AS previous", (str(previous),))
+            (tables,) = self._connection.execute(_HAS_RATES).fetchone()
+            self._has_rates = bool(tables)
 
     def __enter__(self) -> Self:
         """Itself."""
@@ -71,6 +89,17 @@ class CatalogueBuilder:
         """Lay down a region's offers of the previous catalogue, untouched."""
         with self._connection:
             self._connection.execute(_COPY, (provider, region))
+
+    def add_rates(self, rates: Iterable[PoolRate]) -> None:
+        """Lay down what a cloud tells of interruptions."""
+        with self._connection:
+            self._connection.executemany(_INSERT_RATE, map(to_rate_row, rates))
+
+    def copy_rates(self, provider: str, region: str) -> None:
+        """Lay down a region's rates of the previous catalogue, untouched; one without any has none to copy."""
+        if self._has_rates:
+            with self._connection:
+                self._connection.execute(_COPY_RATES, (provider, region))
 
     def tried(self, provider: str, region: str, at: datetime, problem: str = "") -> None:
         """Say that the region's prices were asked for, and what came in the way."""

@@ -8,23 +8,27 @@ from decimal import Decimal, InvalidOperation
 from functools import lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, NamedTuple
 
 from spotferry.catalog.builder import CatalogueBuilder
-from spotferry.catalog.schema import COLUMNS, MONEY, SCHEMA_VERSION
+from spotferry.catalog.schema import COLUMNS, MONEY, RATE_COLUMNS, SCHEMA_VERSION
 from spotferry.ports.prices import CatalogueInfo, RegionSource, Source
 from spotferry.types.errors import InvalidInput, Problem
 from spotferry.types.instance import Offer
+from spotferry.types.provider import PoolRate
 
 __all__ = [
     "SCHEMA_VERSION",
     "CatalogueInfo",
+    "Contents",
     "RegionSource",
     "Source",
+    "contents_of",
     "describe",
     "describe_catalogue",
     "offers_in",
     "read_catalogue",
+    "read_contents",
     "write_catalogue",
 ]
 
@@ -36,8 +40,15 @@ _BARE = (
 """What pydantic keeps beside the fields; shared by all offers, which are frozen and copied before they are changed."""
 
 
-def write_catalogue(path: Path, offers: Iterable[Offer], built_at: datetime) -> None:
-    """Write a catalogue of these offers; readers see the old file or the new one, never a part.
+class Contents(NamedTuple):
+    """All that placement goes by: offers, and what clouds tell of interruptions."""
+
+    offers: list[Offer]
+    rates: list[PoolRate]
+
+
+def write_catalogue(path: Path, offers: Iterable[Offer], built_at: datetime, rates: Iterable[PoolRate] = ()) -> None:
+    """Write a catalogue of these offers and rates; readers see the old file or the new one, never a part.
 
     The file's directory must exist. A repeat with the same offers and time writes the same bytes.
     """
@@ -46,20 +57,31 @@ def write_catalogue(path: Path, offers: Iterable[Offer], built_at: datetime) -> 
         CatalogueBuilder(Path(folder)) as builder,
     ):
         builder.add(offers)
+        builder.add_rates(rates)
         builder.write(path, built_at)
 
 
 def read_catalogue(path: Path) -> list[Offer]:
-    """All offers of a catalogue file.
+    """All offers of a catalogue file; raises as `read_contents`."""
+    return read_contents(path).offers
+
+
+def read_contents(path: Path) -> Contents:
+    """All offers of a catalogue file, and what clouds tell of interruptions.
 
     Raises:
         InvalidInput: there is no such file, it is corrupt, or of another version.
     """
-    return offers_in(_bytes_of(path), str(path))
+    return contents_of(_bytes_of(path), str(path))
 
 
 def offers_in(data: bytes, source: str) -> list[Offer]:
-    """All offers of a catalogue given as bytes; `source` names it in messages.
+    """All offers of a catalogue given as bytes; raises as `contents_of`."""
+    return contents_of(data, source).offers
+
+
+def contents_of(data: bytes, source: str) -> Contents:
+    """All offers and rates of a catalogue given as bytes; `source` names it in messages.
 
     Raises:
         InvalidInput: it is corrupt, or of another version.
@@ -67,7 +89,7 @@ def offers_in(data: bytes, source: str) -> list[Offer]:
     try:
         with closing(_open(data, source)) as connection:
             rows = connection.execute(f"SELECT {','.join(COLUMNS)} FROM offers")  # noqa: S608 (our own column names)
-            return [_to_offer(row) for row in rows]
+            return Contents([_to_offer(row) for row in rows], _rates_in(connection))
     except (sqlite3.Error, ValueError, TypeError, InvalidOperation) as error:
         raise _invalid(source, f"is a corrupt catalogue ({error}): import or refresh it again") from error
 
@@ -101,6 +123,17 @@ def describe(data: bytes, source: str) -> CatalogueInfo:
             return CatalogueInfo(SCHEMA_VERSION, datetime.fromisoformat(built_at), regions)
     except (sqlite3.Error, ValueError, TypeError) as error:
         raise _invalid(source, f"is a corrupt catalogue ({error}): import or refresh it again") from error
+
+
+def _rates_in(connection: sqlite3.Connection) -> list[PoolRate]:
+    """What clouds tell; a file that was written before there was a table for it tells nothing."""
+    (tables,) = connection.execute(
+        "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'rates'"
+    ).fetchone()
+    if not tables:
+        return []
+    rows = connection.execute(f"SELECT {','.join(RATE_COLUMNS)} FROM rates")  # noqa: S608 (our own column names)
+    return [PoolRate.model_validate(dict(zip(RATE_COLUMNS, row, strict=True))) for row in rows]
 
 
 def _bytes_of(path: Path) -> bytes:

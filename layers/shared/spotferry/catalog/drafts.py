@@ -13,6 +13,7 @@ from spotferry.catalog.starter import READ_AT, starter_offers
 from spotferry.ports.cloud import ObjectStore
 from spotferry.ports.prices import CatalogueInfo
 from spotferry.types.instance import Offer
+from spotferry.types.provider import PoolRate
 
 
 class Draft:
@@ -37,6 +38,14 @@ class Draft:
         """Put in the region's offers of the catalogue in force."""
         self._builder.copy(provider, region)
         self._builder.tried(provider, region, tried_at, problem)
+
+    def take_rates(self, rates: Iterable[PoolRate]) -> None:
+        """Put in what a cloud tells of interruptions now."""
+        self._builder.add_rates(rates)
+
+    def keep_rates(self, provider: str, region: str) -> None:
+        """Put in the region's rates of the catalogue in force."""
+        self._builder.copy_rates(provider, region)
 
     def publish(self, built_at: datetime) -> CatalogueInfo:
         """Write the file and put it into force."""

@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 
 from spotferry.types.instance import Offer
+from spotferry.types.provider import PoolRate
 
 SCHEMA_VERSION = 2
 """Kept in the file's `user_version`; a file of another version is refused."""
@@ -20,6 +21,14 @@ CREATE TABLE offers (
 ) STRICT;
 """
 ORDER = "provider, region, zone, instance_type, arch, gpu_name, gpu_count"
+RATE_COLUMNS = ("provider", "region", "zone", "instance_type", "per_hour", "source", "read_at")
+RATES_TABLE = """
+CREATE TABLE rates (
+  provider TEXT NOT NULL, region TEXT NOT NULL, zone TEXT NOT NULL, instance_type TEXT NOT NULL,
+  per_hour TEXT NOT NULL, source TEXT NOT NULL, read_at TEXT NOT NULL
+) STRICT;
+"""
+"""What clouds tell of interruptions. Optional: files without it are of the same version, and so may readers be."""
 SCHEMA = f"""
 CREATE TABLE metadata (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
 CREATE TABLE sources (
@@ -27,6 +36,7 @@ CREATE TABLE sources (
   tried_at TEXT, problem TEXT NOT NULL, PRIMARY KEY (provider, region)
 ) STRICT, WITHOUT ROWID;
 {OFFERS_TABLE}
+{RATES_TABLE}
 PRAGMA user_version = {SCHEMA_VERSION};
 """
 
@@ -37,6 +47,12 @@ def to_row(offer: Offer) -> tuple[object, ...]:
     for name in MONEY:
         values[name] = None if values[name] is None else str(values[name])
     return tuple(values[name] for name in COLUMNS)
+
+
+def to_rate_row(rate: PoolRate) -> tuple[str | None, ...]:
+    """The rate's cells in the order of `RATE_COLUMNS`."""
+    place = rate.provider, rate.region, rate.zone, rate.instance_type
+    return (*place, str(rate.per_hour), rate.source, time_text(rate.read_at))
 
 
 @lru_cache(maxsize=1024)

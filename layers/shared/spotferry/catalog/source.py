@@ -11,8 +11,9 @@ from typing import Protocol, Self
 
 from pydantic import Field, ValidationError
 
-from spotferry.catalog.catalogue_file import describe, offers_in, write_catalogue
+from spotferry.catalog.catalogue_file import Contents, contents_of, describe, write_catalogue
 from spotferry.catalog.starter import starter_offers
+from spotferry.domain.interruption_rates import told_by
 from spotferry.domain.placement import OfferIndex
 from spotferry.ports.cloud import Clock, ObjectStore
 from spotferry.ports.prices import CatalogueInfo
@@ -41,8 +42,8 @@ class Origin(Protocol):
         """What changes when the catalogue does; cheap to ask. None: there is none."""
         ...
 
-    def read(self, mark: str) -> list[Offer]:
-        """The offers of the catalogue with this mark.
+    def read(self, mark: str) -> Contents:
+        """The catalogue with this mark.
 
         Raises:
             InvalidInput: it is corrupt.
@@ -65,9 +66,9 @@ class LocalFile:
             return None
         return f"{status.st_mtime_ns}:{status.st_size}"
 
-    def read(self, mark: str) -> list[Offer]:  # noqa: ARG002 (a file holds the current one only)
-        """The offers in the file."""
-        return offers_in(self._path.read_bytes(), str(self._path))
+    def read(self, mark: str) -> Contents:  # noqa: ARG002 (a file holds the current one only)
+        """What is in the file."""
+        return contents_of(self._path.read_bytes(), str(self._path))
 
 
 class BucketObject:
@@ -83,10 +84,10 @@ class BucketObject:
         except NotFound:
             return None
 
-    def read(self, mark: str) -> list[Offer]:
-        """The offers of the object that the pointer names, once its bytes are proven to be the ones it means."""
+    def read(self, mark: str) -> Contents:
+        """The object that the pointer names, once its bytes are proven to be the ones it means."""
         data, key = self.content(mark)
-        return offers_in(data, key)
+        return contents_of(data, key)
 
     def content(self, mark: str) -> tuple[bytes, str]:
         """The object's bytes, proven to be the ones that the pointer means, and its key.
@@ -159,7 +160,8 @@ class CatalogueFile:
         if mark is None or mark == self._mark:
             return
         try:
-            self._index = OfferIndex(self._origin.read(mark))
+            offers, rates = self._origin.read(mark)
+            self._index = OfferIndex(offers, told=told_by(rates))
         except (InvalidInput, NotFound) as error:
             _LOGGER.warning("The new catalogue cannot be used, the one before stays in force: %s", error)
         else:

@@ -1,11 +1,13 @@
-"""How often a pool takes machines back: what is commonly known of its class, corrected by what happened to our own."""
+"""How often a pool takes machines back: what its cloud tells, else its class, corrected by what happened to our own."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from types import MappingProxyType
+from typing import NamedTuple
 
 from spotferry.types.instance import Market
+from spotferry.types.provider import PoolRate
 
 _HOURS_PER_MONTH = 730
 _HOURS_PER_DAY = 24
@@ -30,7 +32,12 @@ _UNKNOWN_CLASS = Decimal("0.025")
 """A cloud that says nothing counts as the most restless one."""
 
 _BELIEF_HOURS = 24
-"""How many hours of our own machines weigh as much as the class table."""
+"""How many hours of our own machines weigh as much as what was known before."""
+
+CLASS_SOURCE = "class"
+"""Source of a rate that the class table gives."""
+OWN_SOURCE = "own_history"
+"""Source of a rate that our own machines corrected; with a "+", that of the rate before stands behind it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,17 +57,47 @@ History = Mapping[tuple[str, str], Mapping[str, PoolHistory]]
 """By (provider, market), then by `Candidate.pool`."""
 
 
+class Rate(NamedTuple):
+    """Interruptions an hour in a set of zones, and where that is from."""
+
+    zones: int
+    per_hour: Decimal
+    source: str
+
+
+class ToldRate(NamedTuple):
+    """What a cloud tells of one type; see `PoolRate`."""
+
+    region: str
+    zone: str
+    per_hour: Decimal
+    source: str
+
+
+Told = Mapping[tuple[str, str], Sequence[ToldRate]]
+"""By (provider, type whatever its case): clouds that tell rates do not always spell types as their price lists do."""
+
+
+def told_by(rates: Iterable[PoolRate]) -> Told:
+    """Rates as an index takes them."""
+    found: dict[tuple[str, str], list[ToldRate]] = {}
+    for rate in rates:
+        told = ToldRate(rate.region, rate.zone, rate.per_hour, rate.source)
+        found.setdefault((rate.provider, rate.instance_type.casefold()), []).append(told)
+    return found
+
+
 def class_rate(provider: str, market: Market, *, has_gpu: bool) -> Decimal:
     """Interruptions an hour of machines of this class; machines at list price are not taken back."""
     return _CLASSES.get((provider, has_gpu), _UNKNOWN_CLASS) if market == "spot" else Decimal(0)
 
 
-def pool_rate(class_rate: Decimal, history: PoolHistory) -> Decimal:
-    """Interruptions an hour of a pool: the class's, the less of it the more we know ourselves.
+def pool_rate(prior: Decimal, history: PoolHistory) -> Decimal:
+    """Interruptions an hour of a spot pool: what is told of it or its class, the less of it the more we know ourselves.
 
-    `(class rate * 24 h + interruptions) / (24 h + hours)`: the mean of a gamma distribution that starts as if we had
-    watched the class for a day, and has seen the pool's own hours and interruptions.
+    `(prior * 24 h + interruptions) / (24 h + hours)`: the mean of a gamma distribution that starts as if we had
+    watched such a pool for a day, and has seen the pool's own hours and interruptions.
     """
-    if not class_rate:
-        return class_rate
-    return (class_rate * _BELIEF_HOURS + history.interruptions) / (_BELIEF_HOURS + history.hours)
+    if not prior:
+        return prior
+    return (prior * _BELIEF_HOURS + history.interruptions) / (_BELIEF_HOURS + history.hours)

@@ -10,9 +10,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from functools import lru_cache
 from operator import itemgetter
+from types import MappingProxyType
 
 from spotferry.domain.bitsets import AtLeast, Weights, members, sets_by_key, union
 from spotferry.domain.costs import disk_usd_hour
+from spotferry.domain.interruption_rates import Rate, Told
 from spotferry.domain.offer_words import gpu_words, part_matches
 from spotferry.domain.transfer import transfer_usd
 from spotferry.types.instance import Candidate, Market, Offer
@@ -139,10 +141,17 @@ class OfferIndex:
     Args:
         offers: in any order; one place may offer a type more than once.
         no_spot_market: clouds whose machines are bought at the list price only.
+        told: how often clouds say that they take machines back; looked at by questions that ask for it.
     """
 
-    def __init__(self, offers: Iterable[Offer], no_spot_market: frozenset[str] = NO_SPOT_MARKET) -> None:
+    def __init__(
+        self,
+        offers: Iterable[Offer],
+        no_spot_market: frozenset[str] = NO_SPOT_MARKET,
+        told: Told = MappingProxyType({}),
+    ) -> None:
         self.offers = tuple(offers)
+        self.told = told
         self.no_spot_market = no_spot_market
         self.zones: dict[str, ZoneTable] = {}
         shapes = _by_shape(self.offers, self.zones)
@@ -157,6 +166,7 @@ class OfferIndex:
         self.types_like = lru_cache(maxsize=1024)(self._types_like)
         self._counts = lru_cache(maxsize=64)(self._count)
         self.copy_prices = lru_cache(maxsize=64)(self._copy_prices)
+        self.told_rates = lru_cache(maxsize=len(self.rows))(self._told_rates)
         self.sizes = Weights([row.size for row in self.rows])
         self.priced = Weights([row.zones.bit_count() for row in self.rows])
 
@@ -194,6 +204,18 @@ class OfferIndex:
                 here = found.setdefault(transfer_usd(inputs, provider, region), {})
                 here[provider] = here.get(provider, 0) | zones
         return sorted(found.items(), key=itemgetter(0))
+
+    def _told_rates(self, number: int) -> Sequence[Rate]:
+        """What is told of a row, with disjoint sets of its zones; what is told of a zone outdoes its region's."""
+        row = self.rows[number]
+        told = self.told.get((row.example.provider, row.example.instance_type.casefold()), ())
+        found: dict[tuple[Decimal, str], int] = {}
+        left = row.zones if row.market == "spot" else 0
+        for rate in sorted(told, key=lambda rate: not rate.zone):
+            zones = left & self.zones_like(row.example.provider, rate.region, rate.zone or "*")
+            left &= ~zones
+            found[rate.per_hour, rate.source] = found.get((rate.per_hour, rate.source), 0) | zones
+        return [Rate(zones, *key) for key, zones in found.items() if zones]
 
     def _zones_like(self, provider: str, region: str, zone: str) -> int:
         """The zones of a cloud that these two parts of a pattern cover."""

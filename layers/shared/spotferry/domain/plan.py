@@ -81,12 +81,15 @@ class RunCost(Value):
     Attributes:
         hours: machine time; with `expected_cost` starts, restarts and lost work are in it.
         interruptions: how many are expected; 0 where the objective does not ask.
+        interruptions_source: where their rate is from: "class", or what the cloud told; "own_history+" before it where
+            our own machines corrected it; "" where the objective does not ask.
         transfer_usd: what it costs to copy the inputs there, as often as it is expected to happen.
         usd: machine, disk and transfer.
     """
 
     hours: Money
     interruptions: Money = Decimal(0)
+    interruptions_source: str = ""
     transfer_usd: Money = Decimal(0)
     usd: Money
 
@@ -95,6 +98,7 @@ class RunCost(Value):
         return {
             "run_hours": float(round(self.hours, 4)),
             "run_interruptions": float(round(self.interruptions, 6)),
+            **({"run_interruptions_source": self.interruptions_source} if self.interruptions_source else {}),
             "run_transfer_usd": float(round(self.transfer_usd, 6)),
             "run_usd": float(round(self.usd, 6)),
         }

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from difflib import get_close_matches
 
+from spotferry.domain.interruption_rates import CLASS_SOURCE, OWN_SOURCE
 from spotferry.domain.offer_index import OfferIndex
 from spotferry.domain.plan import Limits, Plan, RunCost
 from spotferry.types.instance import Candidate
@@ -12,6 +13,11 @@ from spotferry.types.job_file import UserInstanceSpecs
 SET_ASIDE = ("banned", "avoided")
 """Conditions that pass with time: they make nothing impossible."""
 
+_SOURCES = {
+    CLASS_SOURCE: "what is known of its class",
+    "azure_eviction_rate": "Azure's eviction rate",
+    "aws_placement_score": "EC2's placement score",
+}
 _KEYS = {"market": "spot", "region_not_set_up": "regions"}
 _MOST_NAMES = 12
 _MOST_COMPARED = 100
@@ -57,8 +63,17 @@ def words_of_run(chosen: Candidate, run: RunCost, limits: Limits) -> str:
     if limits.inputs:
         text += f", ${run.transfer_usd:.4f} to bring {_number(limits.inputs_gb)} GB of inputs to {chosen.offer.region}"
     if limits.objective == "expected_cost":
-        text += f", with {_number(run.interruptions)} interruptions expected"
+        text += (
+            f", with {_number(run.interruptions)} interruptions expected from {_source_text(run.interruptions_source)}"
+        )
     return text + "."
+
+
+def _source_text(source: str) -> str:
+    """Where a rate of interruptions is from; a source that has no words here stands as it is."""
+    *own, told = source.split("+")
+    text = _SOURCES.get(told, told)
+    return f"{text} and what became of your own machines there" if OWN_SOURCE in own else text
 
 
 def _number(value: Decimal) -> str:

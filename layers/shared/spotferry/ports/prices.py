@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from spotferry.types.instance import Offer
-from spotferry.types.provider import PricingModel
+from spotferry.types.provider import PoolRate, PricingModel
 
 Note = Callable[[str, str, str], None]
 """Hears of what is odd in a cloud's answers: the region, what is odd, and what it is odd about; from any thread."""
@@ -103,6 +103,14 @@ class CatalogueDraft(Protocol):
 
     def keep(self, provider: str, region: str, tried_at: datetime, problem: str) -> None:
         """Put in the region's offers of the catalogue in force, as they are, and why there are no newer ones."""
+        ...
+
+    def take_rates(self, rates: Iterable[PoolRate]) -> None:
+        """Put in what a cloud tells of interruptions in a region now."""
+        ...
+
+    def keep_rates(self, provider: str, region: str) -> None:
+        """Put in the region's rates of the catalogue in force, as they are."""
         ...
 
     def publish(self, built_at: datetime) -> CatalogueInfo:

@@ -90,7 +90,15 @@ class RestApi:
             ProviderError: the API refused, with its own code.
         """
         query = f"?{urlencode(parameters)}" if parameters else ""
-        return self._get(f"{self.base}{path}{query}", region)
+        return self._until_answered("GET", f"{self.base}{path}{query}", region)
+
+    def query(self, path: str, question: Json, region: str = "") -> Json:
+        """The answer to a question that is posted to a path and changes nothing, so that it may be repeated.
+
+        Raises:
+            ProviderError: as `get`.
+        """
+        return self._until_answered("POST", f"{self.base}{path}", region, json.dumps(question).encode())
 
     def follow(self, link: str, region: str = "") -> Json:
         """The object at a link that the API itself gave.
@@ -101,14 +109,16 @@ class RestApi:
         ours, theirs = urlsplit(self.base), urlsplit(link)
         if theirs.hostname != ours.hostname:
             raise ProviderError("ForeignLink", f"the next page's link leads elsewhere: {link[:200]}", region)
-        return self._get(urlunsplit((ours.scheme, ours.netloc, theirs.path, theirs.query, "")), region)
+        return self._until_answered(
+            "GET", urlunsplit((ours.scheme, ours.netloc, theirs.path, theirs.query, "")), region
+        )
 
-    def _get(self, url: str, region: str) -> Json:
+    def _until_answered(self, method: str, url: str, region: str, body: bytes | None = None) -> Json:
         deadline = self.pace.monotonic() + PATIENCE.total_seconds()
         attempt = 0
         while True:
             try:
-                return self._ask(url, region)
+                return self._ask(method, url, region, body)
             except _AskAgain as outcome:
                 pause = max(self._pause(attempt), outcome.least_pause.total_seconds())
                 if self.pace.monotonic() + pause > deadline:
@@ -120,12 +130,14 @@ class RestApi:
         ceiling = min(_FIRST_PAUSE_SECONDS * 2.0**attempt, _LONGEST_PAUSE_SECONDS)
         return ceiling * (0.5 + self.pace.random() / 2)
 
-    def _ask(self, url: str, region: str) -> Json:
+    def _ask(self, method: str, url: str, region: str, question: bytes | None) -> Json:
         headers = {"Accept": "application/json"}
+        if question is not None:
+            headers["Content-Type"] = "application/json"
         if self.token is not None:
             headers["Authorization"] = f"Bearer {self.token()}"
         try:
-            answer = self.pool.request("GET", url, headers=headers, retries=False)
+            answer = self.pool.request(method, url, body=question, headers=headers, retries=False)
         except urllib3.exceptions.HTTPError as error:
             raise _AskAgain(ProviderUnavailable(type(error).__name__, f"{self.base}: {error}", region)) from error
         if answer.status != HTTPStatus.OK:

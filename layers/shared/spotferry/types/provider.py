@@ -1,8 +1,12 @@
 """What the broker asks of every cloud."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Protocol, runtime_checkable
+from decimal import Decimal
+from typing import Annotated, Protocol, runtime_checkable
 
+from pydantic import Field
+
+from spotferry.types.base import Money, Time, Value
 from spotferry.types.events import ProviderEvent
 from spotferry.types.instance import Instance, Offer
 
@@ -88,5 +92,40 @@ class PricingModel(Protocol):
 
         Raises:
             ProviderError: this region failed; others are not touched by it.
+        """
+        ...
+
+
+class PoolRate(Value):
+    """How often a cloud itself says that it takes back spot machines of a type.
+
+    Attributes:
+        provider: the cloud.
+        region: where.
+        zone: as offers name it; "" for all zones of the region.
+        instance_type: as offers name it, whatever the case.
+        per_hour: interruptions an hour of one machine; above zero, since no cloud promises none.
+        source: what told it, one word for machines to read.
+        read_at: when.
+    """
+
+    provider: str
+    region: str
+    zone: str = ""
+    instance_type: str
+    per_hour: Annotated[Money, Field(gt=Decimal(0))]
+    source: str
+    read_at: Time
+
+
+@runtime_checkable
+class TellsInterruptionRates(Protocol):
+    """The part of a pricing model that clouds may have which tell how often they take machines back."""
+
+    def interruption_rates(self, region: str) -> Iterator[PoolRate]:
+        """One region's rates as they are told now; types and zones without one are left out.
+
+        Raises:
+            ProviderError: the cloud does not say; prices are not touched by it.
         """
         ...

@@ -13,7 +13,7 @@ from spotferry.ports.cloud import Clock, RegionStore
 from spotferry.ports.prices import CatalogueDraft, CatalogueInfo, Catalogues, Note, PriceSources
 from spotferry.types.errors import Misconfigured, ProviderUnavailable, SpotferryError
 from spotferry.types.instance import Offer
-from spotferry.types.provider import PricingModel
+from spotferry.types.provider import PoolRate, PricingModel, TellsInterruptionRates
 from spotferry.usecases.sound_offers import sound_offers
 
 STALE_AFTER = timedelta(hours=24)
@@ -25,11 +25,17 @@ REGIONS_AT_ONCE = 4
 PATIENCE = timedelta(minutes=12)
 """How long all clouds together may take; what has not answered then keeps its prices."""
 
+RATES_PATIENCE = timedelta(minutes=1)
+"""How much longer, once prices are settled, rates of interruptions are waited for: prices do not wait for them."""
+NO_RATES = "no interruption rates"
+"""Oddity: a cloud that tells rates did not; those of before stay."""
+
 _EXAMPLES = 3
 
 Place = tuple[str, str]
 """A region: its cloud and its name."""
 _Reading = dict["Future[list[Offer]]", Place]
+_ReadingRates = dict["Future[list[PoolRate]]", Place]
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +124,7 @@ class RefreshPrices:
         stop = Event()
         with _readers({provider for provider, _ in places}) as readers:
             reading: _Reading = {}
+            telling: _ReadingRates = {}
             for provider, heard in oddities.items():
                 wanted = [region for of, region in places if of == provider]
                 try:
@@ -126,11 +133,17 @@ class RefreshPrices:
                 except Exception as error:  # noqa: BLE001 (whatever one cloud does, the others are not to blame)
                     for region in sorted({*wanted, *self._known(draft, provider)}):
                         draft.keep(provider, region, begun, _words(error))
+                        draft.keep_rates(provider, region)
                     continue
                 for region in wanted:
                     read = partial(_read, model, provider, region, begun, heard.note, stop)
                     reading[readers[provider].submit(read)] = (provider, region)
+                if isinstance(model, TellsInterruptionRates):
+                    for region in wanted:
+                        tell = partial(_tell, model, provider, region, stop)
+                        telling[readers[provider].submit(tell)] = (provider, region)
             self._settle(draft, reading, stop, begun)
+            _settle_rates(draft, telling, stop, oddities)
 
     def _known(self, draft: CatalogueDraft, provider: str) -> set[str]:
         """What a cloud that does not even name its regions may keep beside those that are open."""
@@ -149,6 +162,25 @@ class RefreshPrices:
             stop.set()
             for provider, region in reading.values():
                 draft.keep(provider, region, begun, f"no whole answer within {self.patience}")
+
+
+def _settle_rates(
+    draft: CatalogueDraft, telling: _ReadingRates, stop: Event, oddities: Mapping[str, _Oddities]
+) -> None:
+    """Put in each region's rates as they come; those that do not come stay as they were."""
+    try:
+        for future in as_completed(list(telling), timeout=RATES_PATIENCE.total_seconds()):
+            provider, region = telling.pop(future)
+            try:
+                draft.take_rates(future.result())
+            except Exception as error:  # noqa: BLE001 (rates that cannot be read do no harm to prices)
+                oddities[provider].note(region, NO_RATES, f"{region}: {_words(error)}")
+                draft.keep_rates(provider, region)
+    except TimeoutError:
+        stop.set()
+        for provider, region in telling.values():
+            oddities[provider].note(region, NO_RATES, f"{region}: no whole answer in time")
+            draft.keep_rates(provider, region)
 
 
 @contextmanager
@@ -175,6 +207,26 @@ def _read(model: PricingModel, provider: str, region: str, begun: datetime, note
     if not offers:
         raise ProviderUnavailable("NoOffers", "the cloud named no price that can be used", region)
     return offers
+
+
+def _tell(model: TellsInterruptionRates, provider: str, region: str, stop: Event) -> list[PoolRate]:
+    """One region's rates, whole; what speaks of another place is no answer.
+
+    Raises:
+        ProviderUnavailable: the cloud told none, or it took too long.
+        Exception: whatever the pricing model raises.
+    """
+    rates: list[PoolRate] = []
+    for rate in () if stop.is_set() else model.interruption_rates(region):
+        if stop.is_set():
+            break
+        if (rate.provider, rate.region) == (provider, region):
+            rates.append(rate)
+    if stop.is_set():
+        raise ProviderUnavailable("Late", "nobody waits for it any more", region)
+    if not rates:
+        raise ProviderUnavailable("NoRates", "the cloud told no rate that can be used", region)
+    return rates
 
 
 def _until(stop: Event, offers: Iterator[Offer]) -> Iterator[Offer]:

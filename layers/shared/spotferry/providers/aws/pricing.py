@@ -10,14 +10,16 @@ from datetime import datetime
 from decimal import Decimal
 from functools import partial
 
+from spotferry.domain.interruption_rates import class_rate
 from spotferry.providers.aws.api import AwsApi
+from spotferry.providers.aws.placement_scores import SOURCE, factors
 from spotferry.providers.aws.pricing_list import RegionPrices, read_prices
 from spotferry.providers.aws.pricing_shapes import Shape, Shapes, offered, zone_ids
 from spotferry.providers.aws.pricing_spot import read_spot
 from spotferry.providers.context import PricingContext
-from spotferry.providers.pricing import BAD_PRICE, NO_DISK_PRICE, UNKNOWN_TYPE, PricesByRegion, checked
+from spotferry.providers.pricing import BAD_PRICE, BAD_RATE, NO_DISK_PRICE, UNKNOWN_TYPE, PricesByRegion, checked
 from spotferry.types.instance import Offer
-from spotferry.types.provider import PricingModel
+from spotferry.types.provider import PoolRate, PricingModel
 
 _NAME = "aws"
 _DEFAULT_REGION = "us-east-1"
@@ -68,6 +70,28 @@ class AwsPricing(PricesByRegion):
                 whole = _offer(region, pool, shape, spot.get(pool), prices, disk, now)
                 if checked(whole, self._context):
                     yield whole
+
+    def interruption_rates(self, region: str) -> Iterator[PoolRate]:
+        """One region's rates by type and zone, made of placement scores: an assumption, see `placement_scores`.
+
+        Raises:
+            ProviderError: EC2 does not say.
+        """
+        now = self._context.clock()
+        pools = offered(self._api.begin(region))
+        found = factors(self._api.begin(region), pools, partial(self._context.note, region, BAD_RATE))
+        shapes = self._shapes.of(self._api.begin(region), {name for name, _ in found})
+        for (name, zone), factor in sorted(found.items()):
+            if shape := shapes.get(name):
+                yield PoolRate(
+                    provider=_NAME,
+                    region=region,
+                    zone=zone,
+                    instance_type=name,
+                    per_hour=class_rate(_NAME, "spot", has_gpu=shape.gpu_count > 0) * factor,
+                    source=SOURCE,
+                    read_at=now,
+                )
 
     def _usual_disk(self, region: str) -> Decimal:
         self._context.note(region, NO_DISK_PRICE, "gp3")

@@ -4,18 +4,21 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
+from functools import partial
 
 from pydantic import ValidationError
 
+from spotferry.providers.azure.eviction_rates import eviction_rates
 from spotferry.providers.azure.pricing_api import AzurePriceApi
 from spotferry.providers.azure.pricing_gpus import gpu_model, vram_mib
 from spotferry.providers.azure.pricing_meters import DISK_METER, PriceSheet, disk_usd_gib_month
 from spotferry.providers.azure.pricing_skus import MACHINES, ResourceSku
 from spotferry.providers.context import PricingContext
-from spotferry.providers.pricing import BAD_PRICE, NO_DISK_PRICE, UNKNOWN_TYPE, PricesByRegion, checked
+from spotferry.providers.pricing import BAD_PRICE, BAD_RATE, NO_DISK_PRICE, UNKNOWN_TYPE, PricesByRegion, checked
 from spotferry.providers.rest import Json
 from spotferry.types.errors import ProviderError
 from spotferry.types.instance import Offer
+from spotferry.types.provider import PoolRate
 
 _NAME = "azure"
 
@@ -57,6 +60,11 @@ class AzurePricing(PricesByRegion):
         if bool(listed) != bool(priced):
             missing = "a price" if listed else "a SKU"
             raise ProviderError("EmptyListing", f"no machine type of this region has {missing}", region)
+
+    def interruption_rates(self, region: str) -> Iterator[PoolRate]:
+        """One region's eviction rates, by machine type."""
+        unknown_step = partial(self._context.note, region, BAD_RATE)
+        return eviction_rates(self._api.manager, region, self._context.clock(), unknown_step)
 
     def _market(self, region: str) -> _Market:
         now = self._context.clock()
