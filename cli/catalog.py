@@ -15,9 +15,9 @@ from cli.catalog_view import print_catalogue
 from cli.errors import Failed, UsageProblem
 from cli.output import print_json, say
 from cli.progress import QUIET_SECONDS, SECONDS_BETWEEN_LINES
-from spotferry.catalog.catalogue_file import describe_catalogue, read_catalogue, write_catalogue
+from spotferry.catalog.catalogue_file import Contents, describe_catalogue, read_contents, write_catalogue
 from spotferry.catalog.importer import ImportReport, import_price_list
-from spotferry.types import PROVIDER_NAMES, InvalidInput, Offer
+from spotferry.types import PROVIDER_NAMES, InvalidInput
 
 
 @click.group()
@@ -49,8 +49,9 @@ def import_list(price_list: Path, provider: str, into: Path, read_at: datetime |
         if not offers:
             reasons = ", ".join(f"{reason}: {count}" for reason, count in report.left_out.items())
             raise UsageProblem(f"{price_list}: no row of {report.rows} can be taken ({reasons or 'it is empty'})")
-        kept = [offer for offer in _offers_in(into) if offer.provider != provider]
-        write_catalogue(into, [*kept, *offers], datetime.now(UTC))
+        before = read_contents(into) if into.exists() else Contents([], [])
+        kept = [offer for offer in before.offers if offer.provider != provider]
+        write_catalogue(into, [*kept, *offers], datetime.now(UTC), before.rates)
     except InvalidInput as error:
         raise UsageProblem(str(error)) from error
     except OSError as error:
@@ -94,10 +95,6 @@ def _read(path: Path, read_at: datetime | None) -> tuple[bytes, datetime]:
     except OSError as error:
         raise UsageProblem(f"{path}: cannot be read: {error.strerror or error}") from error
     return data, read_at.replace(tzinfo=UTC) if read_at else datetime.fromtimestamp(int(changed), UTC)
-
-
-def _offers_in(path: Path) -> list[Offer]:
-    return read_catalogue(path) if path.exists() else []
 
 
 def _tell(path: Path) -> Callable[[int], None]:
