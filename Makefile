@@ -61,7 +61,7 @@ demo: setup ## Run the main job on this machine (JOB=path INTERRUPT_AT=7 SEED=3)
 	@exec $(PY) -m local.demo $(if $(JOB),--job "$(JOB)") $(if $(INTERRUPT_AT),--interrupt-at "$(INTERRUPT_AT)") $(if $(SEED),--seed "$(SEED)")
 
 .PHONY: check
-check: lint ## The seconds-long gate: linters, types, import law, unit tests
+check: lint ## The gate of every commit: linters, types, import law, unit tests
 	@$(PY) -m pytest -q $(SPREAD) tests/unit tests/functions tests/budgets
 
 .PHONY: test

@@ -43,7 +43,7 @@ def print_job(job: Json, entries: Sequence[Json]) -> None:
         ("created", moment(job.get("created_at"))),
         ("interruptions", job.get("interruptions", 0)),
         ("checkpoints", job.get("checkpoints", 0)),
-        ("cost", _cost(job)),
+        ("machines cost", _cost(job)),
     ]
     for name, value in facts:
         if value not in {None, ""}:

@@ -10,10 +10,12 @@ from cli.errors import Unreachable, UsageProblem
 from cli.job_paths import job_path
 from cli.output import Json, print_json, say
 from cli.settings import settings
-from spotferry.types import FINAL_STATES
+from spotferry.types import FINAL_STATES, HOLD_STATES, JobState
 
 POLL_SECONDS = 1.0
 FAILURES_BORNE = 10
+_QUIET_STATES = frozenset({*HOLD_STATES, JobState.INTERRUPTED, JobState.CANCELLING})
+"""States in which a task prints nothing, and a person wants to know why."""
 
 
 @click.command()
@@ -43,6 +45,7 @@ class Log:
 
     Attributes:
         finished: the job is over and all of its log was read.
+        state, reason: where the job is and why, as far as the broker told.
     """
 
     def __init__(self, api: Api, job_id: str, attempt: int | None = None, *, following: bool = False) -> None:
@@ -52,6 +55,7 @@ class Log:
         self._follow: Mapping[str, str] = {"follow": "true"} if following else {}
         self._cursor = ""
         self.finished = False
+        self.state = self.reason = ""
 
     def so_far(self) -> Iterator[Json]:
         """The pieces that are there now and were not read before."""
@@ -60,6 +64,7 @@ class Log:
             answer: Mapping[str, Any] = self._api.request("GET", self._path, params=params)  # Any: JSON
             chunks = answer["chunks"]
             self.finished = bool(answer.get("finished"))
+            self.state, self.reason = str(answer.get("state") or ""), str(answer.get("reason") or "")
             for chunk in chunks:
                 if self._attempt in {None, chunk["epoch"]}:
                     yield chunk
@@ -70,10 +75,18 @@ class Log:
 
 
 class _Printer:
-    """Prints pieces on stdout, and on stderr a line where another attempt begins."""
+    """Prints pieces on stdout, and on stderr a line where another attempt begins or the job is held up."""
 
     def __init__(self) -> None:
         self._epoch = 0
+        self._state = ""
+
+    def tell(self, state: str, reason: str) -> None:
+        """Say once why nothing is printed for a while."""
+        if state != self._state and state in _QUIET_STATES:
+            retry = "; `spotferry retry` tries again while the machine waits" if state in HOLD_STATES else ""
+            say(f"--- {state}: {reason}{retry} ---")
+        self._state = state
 
     def print(self, chunk: Json) -> None:
         """One piece, byte for byte."""
@@ -97,6 +110,7 @@ def follow(api: Api, job_id: str, attempt: int | None = None) -> int:
             try:
                 for chunk in log.so_far():
                     printer.print(chunk)
+                printer.tell(log.state, log.reason)
                 job = api.request("GET", job_path(job_id)) if log.finished else {}
                 failures = 0
             except Unreachable:

@@ -62,9 +62,12 @@ def plan(job_file: Path, catalogue: Path | None, limit: int, *, as_json: bool) -
 
 def _read(path: Path) -> JobFile:
     try:
-        return init_job_file(path)
+        spec = init_job_file(path)
     except InvalidJobFile as error:
         raise UsageProblem(str(error)) from error
+    if spec.work_dir and not (path.parent / spec.work_dir).is_dir():
+        say(f"{path}: work_dir: {spec.work_dir} is not beside the job file; submit will ask for it")
+    return spec
 
 
 def _index(path: Path) -> OfferIndex:

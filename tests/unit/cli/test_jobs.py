@@ -86,7 +86,7 @@ def test_show_tells_the_whole_story(run: "Run", broker: "FakeBroker", job: Job) 
     text = run("show", "j-1").stdout
     assert "why:           on its second machine" in text
     assert "exit status:   0" in text
-    assert "cost:          $0.0018 (on demand $0.0060: 70% saved)" in text
+    assert "machines cost: $0.0018 (on demand $0.0060: 70% saved)" in text
     attempts = [line.split() for line in text.splitlines() if line.startswith(("1 ", "2 "))]
     assert " ".join(attempts[0]) == "1 i-1 aws us-east-1a m5.large spot terminated $0.0350 1m30s $0.0009 taken back"
     assert attempts[1][:2] == ["2", "i-2"]

@@ -102,3 +102,15 @@ def test_bad_input_is_status_2(run: "Run", args: list[str]) -> None:
     """An unknown job, an empty id and options that clash are bad input."""
     result = run("logs", *args)
     assert (result.exit_code, result.stdout) == (2, "")
+
+
+def test_a_job_on_hold_is_told_while_it_is_followed(run: "Run", broker: "FakeBroker") -> None:
+    """Nothing is printed during a hold, so a person is told at once why, and what they can do."""
+    quiet = {"chunks": [], "cursor": "1.0.0", "more": False}
+    held = {**quiet, "finished": False, "state": "SETUP_FAILED", "reason": "setup failed with status 7 at `make`"}
+    over = {**quiet, "finished": True, "state": "FAILED", "reason": "nobody asked for a retry in time"}
+    broker.on(LOGS, held, held, over)
+    broker.on("GET /jobs/j-1", {"job_id": "j-1", "state": "FAILED", "reason": "nobody asked for a retry in time"})
+    result = run("logs", "-f", "j-1")
+    assert result.exit_code == 1
+    assert result.stderr.count("--- SETUP_FAILED: setup failed with status 7 at `make`; `spotferry retry`") == 1

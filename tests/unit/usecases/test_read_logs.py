@@ -29,7 +29,9 @@ def read(world: World, job_id: str, cursor: str = "") -> tuple[str, str]:
 def test_a_job_without_a_log_has_none_yet(world: World) -> None:
     """Nothing was printed: no text, a cursor to ask with again, not finished."""
     job, _ = world.launched()
-    assert world.read_logs(job.job_id) == {"chunks": [], "cursor": "1.0.0", "more": False, "finished": False}
+    page = world.read_logs(job.job_id)
+    assert (page["chunks"], page["cursor"], page["more"], page["finished"]) == ([], "1.0.0", False, False)
+    assert (page["state"], page["reason"]) == ("PROVISIONING", world.job(job).reason)
 
 
 def test_a_cursor_goes_on_where_the_answer_before_ended(world: World) -> None:

@@ -77,7 +77,8 @@ class ReadLogs:
             follow: ask the machine for its log at once, for a while.
 
         Returns:
-            `chunks` (epoch, offset, text), `cursor`, `more` (ask again at once), `finished` (nothing more will come).
+            `chunks` (epoch, offset, text), `cursor`, `more` (ask again at once), `finished` (nothing more will come),
+            and the job's `state` with its `reason`.
 
         Raises:
             NotFound: there is no such job.
@@ -100,7 +101,14 @@ class ReadLogs:
             if left or unread or epoch == job.epoch or not _is_closed(job, epoch):
                 left.append(at)
         finished = job.state.is_final and not more
-        return {"chunks": chunks, "cursor": ",".join(map(str, left)), "more": more, "finished": finished}
+        return {
+            "chunks": chunks,
+            "cursor": ",".join(map(str, left)),
+            "more": more,
+            "finished": finished,
+            "state": job.state.value,
+            "reason": job.reason,
+        }
 
     def _read(self, job_id: str, at: Position, room: int) -> tuple[list[Json], Position, bool]:
         """The pieces of one attempt behind a position, the position behind them, and whether there are more."""
