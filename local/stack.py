@@ -21,7 +21,7 @@ from local.template import Template
 
 DEFAULT_STATE_DIR = Path(".spotferry")
 LAUNCH_REGIONS = ("us-east-1", "us-west-2", "eu-west-1")
-FUNCTION_CONCURRENCY = 24  # a laptop has no thousand workers to give
+FUNCTION_CONCURRENCY = 12  # a laptop has no thousand workers to give
 START_TRIES = 3
 DEFAULT_SPEED_UP = 10.0
 SCHEDULED_EVENT = {"source": "aws.events", "detail-type": "Scheduled Event", "detail": {}}

@@ -32,7 +32,7 @@ class Broker:
 
     def __init__(self, stack: Stack) -> None:
         self.stack = stack
-        self._http = httpx.Client(base_url=stack.api_url, timeout=30)
+        self._http = httpx.Client(base_url=stack.api_url, timeout=60)
 
     def __enter__(self) -> Self:
         """Itself; its connection is closed at the end of the block."""

@@ -24,7 +24,7 @@ outputs: [big.bin, small.txt]
 task:
   run: |
     echo "the task runs"
-    python3 -c "import random; random.seed(7); open('big.bin','wb').write(random.randbytes(40_000_000))"
+    python3 -c "import random; random.seed(7); open('big.bin','wb').write(random.randbytes(100_000_000))"
     echo done > small.txt
 """
 
@@ -92,7 +92,7 @@ def test_outputs_survive_an_interruption_while_they_are_sent(broker: Broker, tmp
     """A machine that is taken back while it sends the outputs costs no second run: another one sends the same bytes."""
     job_id = broker.submit(BIG_OUTPUT)
     broker.wait(job_id, "FINALIZING")
-    broker.interrupt(broker.machine_of(job_id))
+    broker.interrupt(broker.machine_of(job_id), notice_seconds=0)
     job = broker.wait(job_id, "DONE")
     assert len(job["instances"]) == 2, job["instances"]
     assert broker.log(job_id).count("the task runs") == 1
