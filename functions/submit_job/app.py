@@ -1,7 +1,6 @@
 """API: a job file becomes a job; a plan without a job; upload addresses; the catalogue that plans go by."""
 
 from http import HTTPStatus
-from typing import Any
 
 from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.utilities.typing import LambdaContext
@@ -10,10 +9,10 @@ from spotferry.runtime.http import body_text, caller, json_body, resolver
 from spotferry.runtime.observability import count, logger, metrics
 from spotferry.runtime.submissions import read_submission
 from spotferry.runtime.submitters import submitters
+from spotferry.types.base import Json
 from spotferry.types.job import Upload
 
 app = resolver()
-Json = dict[str, Any]  # Any: JSON of the API
 
 
 @app.post("/uploads")
