@@ -119,7 +119,6 @@ class Broker:
             if self.job(job_id)["settled"]:
                 break
             eventually("the cloud ended the machines", lambda: self._machines_ended(job_id), 15)
-        poll(self.stack)
         job = self.job(job_id)
         assert job["settled"], job["instances"]
         for machine in job["instances"]:
