@@ -208,7 +208,7 @@ class Market(MarketEngine):
         serial = next(self._sequence)
         digest = hashlib.sha256(f"{self._seed}|{serial}|{now.isoformat()}".encode()).hexdigest()
         return Machine(
-            allocated_id=f"i-0{digest[:16]}",
+            allocated_id=request.allocated_id or f"i-0{digest[:16]}",
             serial=serial,
             request=request,
             price_usd_hour=price,
@@ -245,7 +245,7 @@ class Market(MarketEngine):
         self, machine: Machine, notice: timedelta | None, *, false_notice: bool, cause: InterruptionCause, at: datetime
     ) -> Notice:
         if machine.notice is None:
-            due = at + (self.timings.notice if notice is None else notice)
+            due = at + (self.timings.notices[machine.pool.provider] if notice is None else notice)
             machine.notice = Notice("terminate", at, due, cause, false_notice)
             self._tell(machine, EventKind.INTERRUPTION, "terminate", at)
             self._at(due, lambda later: self._reclaim(machine, later))

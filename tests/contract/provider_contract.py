@@ -9,10 +9,11 @@ from datetime import timedelta
 
 import pytest
 
+from spotferry.ports.cloud import CloudProvider
 from spotferry.types.instance import Attempt
 from tests.contract.provider_contract_buying import Buying
 from tests.contract.provider_contract_refusals import Refusals
-from tests.contract.provider_contract_world import Cloud, ContractProvider, World, a_token, an_attempt, made_now, states
+from tests.contract.provider_contract_world import Cloud, World, a_token, an_attempt, made_now, states
 from tests.contract.waiting import wait_until
 
 MANY = 1200
@@ -32,16 +33,16 @@ class ProviderContract(Buying, Refusals):
         return World()
 
     @pytest.fixture
-    def provider(self, cloud: Cloud, world: World) -> ContractProvider:
+    def provider(self, cloud: Cloud, world: World) -> CloudProvider:
         """The adapter under test."""
         return cloud.provider(world)
 
     @pytest.fixture
-    def attempt(self, cloud: Cloud, provider: ContractProvider) -> Attempt:
+    def attempt(self, cloud: Cloud, provider: CloudProvider) -> Attempt:
         """An attempt whose request is fixed."""
         return an_attempt(cloud, provider)
 
-    def test_destroying_twice_succeeds(self, provider: ContractProvider, attempt: Attempt) -> None:
+    def test_destroying_twice_succeeds(self, provider: CloudProvider, attempt: Attempt) -> None:
         """The second order is no error, nor is one for a machine that has ended; it ends, and stays ended."""
         made = provider.create_instance(attempt)
         provider.destroy_instance(made)
@@ -50,20 +51,18 @@ class ProviderContract(Buying, Refusals):
         provider.destroy_instance(made)
         assert states(provider, made) == ["terminated"]
 
-    def test_destroying_what_never_was_succeeds(self, provider: ContractProvider, attempt: Attempt) -> None:
+    def test_destroying_what_never_was_succeeds(self, provider: CloudProvider, attempt: Attempt) -> None:
         """An order for an id that the cloud does not know, or for a launch that made nothing, is no error."""
         provider.destroy_instance(attempt)
         provider.destroy_instance(attempt.model_copy(update={"allocated_id": "i-0123456789abcdef0"}))
 
-    def test_destroying_a_launch_whose_answer_was_lost(self, provider: ContractProvider, attempt: Attempt) -> None:
+    def test_destroying_a_launch_whose_answer_was_lost(self, provider: CloudProvider, attempt: Attempt) -> None:
         """A machine that only its token names is ended all the same."""
         made = provider.create_instance(attempt)
         provider.destroy_instance(attempt)
         wait_until(lambda: states(provider, made) == ["terminated"])
 
-    def test_a_machine_taken_back_is_told_from_one_that_we_ended(
-        self, cloud: Cloud, provider: ContractProvider
-    ) -> None:
+    def test_a_machine_taken_back_is_told_from_one_that_we_ended(self, cloud: Cloud, provider: CloudProvider) -> None:
         """An end by the cloud is marked with the cloud's own code; an end by our order is not marked."""
         taken, ended = [made_now(provider, an_attempt(cloud, provider)) for _ in range(2)]
         assert provider.get_instance_status(taken) is None
@@ -81,7 +80,7 @@ class ProviderContract(Buying, Refusals):
         assert seen.cloud_reason
 
     def test_a_machine_just_made_is_not_reported_gone(
-        self, cloud: Cloud, provider: ContractProvider, world: World
+        self, cloud: Cloud, provider: CloudProvider, world: World
     ) -> None:
         """One that the cloud does not show yet comes back as it was; past all patience it is gone."""
         cloud.hide_new_machines()
@@ -91,7 +90,7 @@ class ProviderContract(Buying, Refusals):
         world.late = timedelta(minutes=6)
         assert states(provider, made) == ["terminated"]
 
-    def test_a_machine_comes_to_run_and_has_an_address(self, provider: ContractProvider, attempt: Attempt) -> None:
+    def test_a_machine_comes_to_run_and_has_an_address(self, provider: CloudProvider, attempt: Attempt) -> None:
         """What was bought is pending, then running, with an address."""
         made = provider.create_instance(attempt)
         wait_until(lambda: states(provider, made) == ["running"])

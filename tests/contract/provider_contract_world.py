@@ -1,6 +1,6 @@
 """What the providers' contract needs: the levers of a cloud's wire face, and attempts to launch on it."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -11,14 +11,6 @@ from spotferry.ports.cloud import CloudProvider, RegionSettings
 from spotferry.types.instance import Attempt, Candidate, Instance
 
 _serials = count(1)
-
-
-class ContractProvider(CloudProvider, Protocol):
-    """A cloud's adapter with the list that the reaper needs."""
-
-    def owned_instances(self, region: str) -> Iterator[Instance]:
-        """Every machine of this deployment in the region that is not terminated."""
-        ...
 
 
 @dataclass
@@ -40,15 +32,15 @@ class Cloud(Protocol):
     user_data_limit_bytes: int
     batch: int
 
-    def provider(self, world: World) -> ContractProvider:
+    def provider(self, world: World) -> CloudProvider:
         """An adapter that speaks to the face with good credentials, and does not really sleep between retries."""
         ...
 
-    def provider_without_credentials(self, world: World) -> AbstractContextManager[ContractProvider]:
+    def provider_without_credentials(self, world: World) -> AbstractContextManager[CloudProvider]:
         """An adapter in an environment that has no credentials."""
         ...
 
-    def provider_of_a_mute_service(self, world: World) -> AbstractContextManager[tuple[ContractProvider, timedelta]]:
+    def provider_of_a_mute_service(self, world: World) -> AbstractContextManager[tuple[CloudProvider, timedelta]]:
         """An adapter whose service never answers, its limits scaled down; and the limit of 20 s on that scale."""
         ...
 

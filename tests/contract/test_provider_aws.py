@@ -20,7 +20,7 @@ import pytest
 from botocore.config import Config
 
 from local.ec2 import public_image_id
-from spotferry.ports.cloud import RegionSettings
+from spotferry.ports.cloud import CloudProvider, RegionSettings
 from spotferry.providers.aws import api as aws_api
 from spotferry.providers.aws import launch
 from spotferry.providers.aws.api import AwsApi, Pace
@@ -31,7 +31,7 @@ from spotferry.providers.context import ProviderContext
 from spotferry.types.errors import TryNextZone
 from spotferry.types.instance import Attempt, Candidate, Offer
 from tests.contract.provider_contract import MANY, ProviderContract
-from tests.contract.provider_contract_world import ContractProvider, World, an_attempt
+from tests.contract.provider_contract_world import World, an_attempt
 
 REGIONS = ("us-east-1", "eu-west-1")
 Connect = Callable[[aws_api.Service, str], aws_api.Client]
@@ -64,11 +64,11 @@ class Ec2Face:
         self._calls = 0
         self._lock = threading.RLock()
 
-    def provider(self, world: World) -> ContractProvider:
+    def provider(self, world: World) -> CloudProvider:
         """The adapter, its pauses skipped, its calls counted, over clients that all tests share."""
         return self._provider(world, self._shared)
 
-    def _provider(self, world: World, connect: Connect) -> ContractProvider:
+    def _provider(self, world: World, connect: Connect) -> CloudProvider:
         context = ProviderContext(world.deployment, lambda _attempt: world.user_data, world.clock)
         return AwsProvider(context, AwsApi(connect, FastPace().pace()))
 
@@ -95,7 +95,7 @@ class Ec2Face:
             self._calls += 1
 
     @contextmanager
-    def provider_without_credentials(self, world: World) -> Iterator[ContractProvider]:
+    def provider_without_credentials(self, world: World) -> Iterator[CloudProvider]:
         """The adapter where no source of credentials has any."""
         with pytest.MonkeyPatch.context() as patch:
             for name in [name for name in os.environ if name.startswith("AWS_")]:
@@ -107,7 +107,7 @@ class Ec2Face:
             yield self._provider(world, partial(self._connect, session, self._url))
 
     @contextmanager
-    def provider_of_a_mute_service(self, world: World) -> Iterator[tuple[ContractProvider, timedelta]]:
+    def provider_of_a_mute_service(self, world: World) -> Iterator[tuple[CloudProvider, timedelta]]:
         """The adapter before a socket that takes calls and says nothing, every limit a tenth."""
         with socket.create_server(("127.0.0.1", 0)) as mute, pytest.MonkeyPatch.context() as patch:
             for name in ("CONNECT_SECONDS", "READ_SECONDS", "TOTAL_SECONDS", "_ONE_TRY_SECONDS"):
@@ -244,14 +244,14 @@ def cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ec2Face]:
 class TestAws(ProviderContract):
     """aws keeps the contract."""
 
-    def test_zone_ids_are_launched_by_name(self, cloud: Ec2Face, provider: ContractProvider) -> None:
+    def test_zone_ids_are_launched_by_name(self, cloud: Ec2Face, provider: CloudProvider) -> None:
         """A price list's zone id buys a machine in the zone that the account calls by another name."""
         candidate = cloud.candidate()
         offer = candidate.offer.model_copy(update={"zone": "use1-az2"})
         request = provider.prepare(candidate.model_copy(update={"offer": offer}), cloud.settings(candidate), "", {})
         assert request.network["zone"].startswith("us-east-1")
 
-    def test_a_price_cap_reaches_ec2(self, cloud: Ec2Face, provider: ContractProvider, attempt: Attempt) -> None:
+    def test_a_price_cap_reaches_ec2(self, cloud: Ec2Face, provider: CloudProvider, attempt: Attempt) -> None:
         """A spot machine above the cap is refused and not bought; one below it is, and on demand no cap is sent."""
         assert attempt.launch is not None
         capped = attempt.launch.model_copy(update={"max_price_usd_hour": Decimal("0.000001")})
@@ -266,7 +266,7 @@ class TestAws(ProviderContract):
         assert provider.create_instance(made).allocated_id
 
     def test_an_announced_take_back_is_told_with_its_time(
-        self, cloud: Ec2Face, provider: ContractProvider, attempt: Attempt
+        self, cloud: Ec2Face, provider: CloudProvider, attempt: Attempt
     ) -> None:
         """A spot machine that is marked for termination is told while it runs, two minutes ahead."""
         made = provider.create_instance(attempt)

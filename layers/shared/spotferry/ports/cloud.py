@@ -1,6 +1,6 @@
 """The world around a use case: queues, objects, clock, catalogue, clouds."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Protocol, runtime_checkable
@@ -192,6 +192,18 @@ class CloudProvider(Provider, Protocol):
 
         Raises:
             ProviderError: the look-up failed; it proves nothing.
+        """
+        ...
+
+    def owned_instances(self, region: str) -> Iterator[Instance]:
+        """Every machine of this deployment in the region that is not terminated, by its tags; for the reaper.
+
+        Each has allocated_id, state, the region and `created_at`; `cedana_id` is the attempt it was launched for, ""
+        where the cloud does not tell.
+
+        Raises:
+            ProviderError: the listing failed or was cut short, perhaps after some were yielded; it proves nothing about
+                those that are missing.
         """
         ...
 
