@@ -27,6 +27,7 @@ from local.aws_pricing import AwsPricingFace, is_meant
 from local.ec2 import Ec2Face
 from local.ec2_moto import Moto
 from local.levers import PREFIX, Levers
+from local.machine_image import MachineImage
 from local.machine_processes import FIRST_UID
 from local.machine_users import MachineUsers
 from local.market import Market
@@ -100,7 +101,9 @@ def _build(options: argparse.Namespace, running: ExitStack) -> BaseWSGIServer:
         running.callback(notices.close)
         market.subscribe(notices.hear)
     if not options.no_metal:
-        metal = Metal(market, options.state_dir, MachineUsers(options.first_uid))
+        image = MachineImage(options.alike, tuple(options.program))
+        image.check()
+        metal = Metal(market, options.state_dir, MachineUsers(options.first_uid, root=image.alike), image)
         running.callback(metal.close)
         market.subscribe(metal.hear)
     _start_ticking(market, running)
@@ -138,6 +141,8 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--boot-seconds", type=_positive, default=0.5)
     parser.add_argument("--bus-endpoint", default="", help=_BUS_HELP)
     parser.add_argument("--first-uid", type=int, default=FIRST_UID, help="machines run as users from this one on")
+    parser.add_argument("--alike", action="store_true", help="each machine is root and finds itself at the same place")
+    parser.add_argument("--program", type=Path, action="append", default=[], help="a command that every machine has")
     parser.add_argument("--no-metal", action="store_true", help="sell machines that have no processes")
     return parser.parse_args(arguments)
 
