@@ -39,13 +39,20 @@ class PlanJob:
         refuse_impossible(made, spec.instance_specs)
         return made
 
-    def plan(self, spec: JobFile, avoid: tuple[str, ...] = (), owner: str = "") -> Plan:
+    def plan(
+        self,
+        spec: JobFile,
+        avoid: tuple[str, ...] = (),
+        owner: str = "",
+        cpu_families: frozenset[tuple[str, str]] | None = None,
+    ) -> Plan:
         """The plan, whether or not anything fits.
 
         Args:
             spec: the job file.
             avoid: pools that this job was just taken back from.
             owner: whose machines' history tells how often pools take them back, where the objective asks; "" for none.
+            cpu_families: where the job's checkpoint can go on; None: anywhere.
         """
         opened = {(settings.provider, settings.region) for settings in self.regions.regions()}
         open_regions = frozenset(place for place in opened if place[0] in self.launchable)
@@ -57,5 +64,6 @@ class PlanJob:
             bans=self.bans.bans(providers, self.clock()),
             avoid=avoid,
             history=self.history(owner) if asks else {},
+            cpu_families=cpu_families,
         )
         return plan(self.catalogue.offers(), spec.instance_specs, limits)
