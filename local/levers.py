@@ -70,6 +70,7 @@ def machine_json(machine: Machine, now: datetime) -> Json:
         "launched_at": machine.launched_at.isoformat(),
         "billing_ended_at": _iso(machine.billing_ended_at),
         "terminated_at": _iso(machine.ended_at),
+        "interrupted_at": _iso(machine.noticed_at),
         "interruption_due_at": _iso(machine.notice.due_at if machine.notice else None),
         "cost_usd": str(machine.cost_usd(now).quantize(Decimal("0.000000001"))),
     }

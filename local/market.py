@@ -246,6 +246,7 @@ class Market(MarketEngine):
         if machine.notice is None:
             due = at + (self.timings.notices[machine.pool.provider] if notice is None else notice)
             machine.notice = Notice("terminate", at, due, cause, false_notice)
+            machine.noticed_at = at
             self._tell(machine, EventKind.INTERRUPTION, "terminate", at)
             self._at(due, lambda later: self._reclaim(machine, later))
         return machine.notice
