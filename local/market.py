@@ -99,8 +99,7 @@ class Market(MarketEngine):
         """The machine switched itself off: it terminates, or stops when its request said so."""
         with self._changed:
             machine, now = self.get(allocated_id), self.now()
-            stops = machine.request.stop_on_shutdown and machine.pool.purchase is Purchase.ON_DEMAND
-            if stops and machine.live:
+            if machine.request.stop_on_shutdown and machine.live:
                 self._leave_service(machine, INSTANCE_SHUTDOWN, now)
                 self._go(machine, MachineState.STOPPING, now)
                 self._in(self.timings.shutdown, now, lambda at: self._off(machine, at))
@@ -247,6 +246,7 @@ class Market(MarketEngine):
         if machine.notice is None:
             due = at + (self.timings.notices[machine.pool.provider] if notice is None else notice)
             machine.notice = Notice("terminate", at, due, cause, false_notice)
+            machine.noticed_at = at
             self._tell(machine, EventKind.INTERRUPTION, "terminate", at)
             self._at(due, lambda later: self._reclaim(machine, later))
         return machine.notice

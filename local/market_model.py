@@ -152,6 +152,7 @@ class Machine:
     ended_at: datetime | None = None
     forgotten: bool = False
     notice: Notice | None = None
+    noticed_at: datetime | None = None
     rebalance_at: datetime | None = None
     reclaimed_for: InterruptionCause | None = None
 

@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from spotferry.runtime.agents import agents
 from spotferry.runtime.http import AGENT_BODY_LIMIT_BYTES, json_body, resolver
 from spotferry.runtime.observability import logger, metrics
+from spotferry.runtime.router import Response
 from spotferry.types.errors import NotFound
 from spotferry.types.instance import Attempt
 from spotferry.usecases.hear_agent import LogChunk
@@ -54,6 +54,6 @@ def commit() -> Json:
 
 @logger.inject_lambda_context(clear_state=True)
 @metrics.log_metrics
-def handler(event: Json, context: LambdaContext) -> Json:
+def handler(event: Json, _context: LambdaContext) -> Json:
     """Entry point."""
-    return app.resolve(event, context)
+    return app.resolve(event)

@@ -54,6 +54,6 @@ def destroy(instance_id: str) -> Json:
 
 @logger.inject_lambda_context(clear_state=True)
 @metrics.log_metrics
-def handler(event: Json, context: LambdaContext) -> Json:
+def handler(event: Json, _context: LambdaContext) -> Json:
     """Entry point."""
-    return app.resolve(event, context)
+    return app.resolve(event)

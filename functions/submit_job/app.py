@@ -2,11 +2,11 @@
 
 from http import HTTPStatus
 
-from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from spotferry.runtime.http import body_text, caller, json_body, resolver
 from spotferry.runtime.observability import count, logger, metrics
+from spotferry.runtime.router import Response
 from spotferry.runtime.submissions import read_submission
 from spotferry.runtime.submitters import submitters
 from spotferry.types.base import Json
@@ -54,6 +54,6 @@ def refresh_catalogue() -> Response[Json]:
 
 @logger.inject_lambda_context(clear_state=True)
 @metrics.log_metrics
-def handler(event: Json, context: LambdaContext) -> Json:
+def handler(event: Json, _context: LambdaContext) -> Json:
     """Entry point."""
-    return app.resolve(event, context)
+    return app.resolve(event)

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any, Self
 
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
 from spotferry.types.base import RECORD_VERSION, Record, Time, Value
 from spotferry.types.errors import InvalidInput, Problem
@@ -39,7 +39,7 @@ class JobState(StrEnum):
 FINAL_STATES = frozenset({JobState.DONE, JobState.FAILED, JobState.CANCELLED})
 HOLD_STATES = frozenset({JobState.SETUP_FAILED, JobState.STARTUP_FAILED})
 
-_REFERENCES = TypeAdapter(list[SerializedInstance])
+_REFERENCES = TypeAdapter(list[SerializedInstance], config=ConfigDict(defer_build=True))
 
 
 class Upload(Value):
