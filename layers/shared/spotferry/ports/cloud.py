@@ -1,6 +1,6 @@
 """The world around a use case: queues, objects, clock, catalogue, clouds."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Protocol, runtime_checkable
@@ -8,6 +8,7 @@ from typing import Protocol, runtime_checkable
 from spotferry.domain.placement import OfferIndex
 from spotferry.domain.view import Effect
 from spotferry.types.base import Value
+from spotferry.types.errors import CapacityError
 from spotferry.types.events import ProviderEvent
 from spotferry.types.instance import Attempt, Candidate, Instance, LaunchRequest
 from spotferry.types.provider import Provider
@@ -142,6 +143,24 @@ class TellsLaunchPrice(Protocol):
         ...
 
 
+@runtime_checkable
+class SettlesLaunches(Protocol):
+    """A cloud whose `create_instance` returns when the launch was accepted, and that tells later how it ended."""
+
+    def settle_launch(self, attempt: Attempt) -> CapacityError | None:
+        """How the launch that was accepted for the attempt ended; whatever a failed one left behind is ordered away.
+
+        Returns:
+            None when the machine was made; else why it came to nothing. That is final: the token is used up. It is
+            returned, not raised, since a `SkipProvider` that is raised says that the question was denied.
+
+        Raises:
+            NotYet: the cloud is still at it.
+            ProviderError: the question failed; it proves nothing.
+        """
+        ...
+
+
 class CloudProvider(Provider, Protocol):
     """One cloud, as the broker launches on it: the contract of `types.Provider`, and what comes before and after a
     launch.
@@ -192,6 +211,18 @@ class CloudProvider(Provider, Protocol):
 
         Raises:
             ProviderError: the look-up failed; it proves nothing.
+        """
+        ...
+
+    def owned_instances(self, region: str) -> Iterator[Instance]:
+        """Every machine of this deployment in the region that is not terminated, by its tags; for the reaper.
+
+        Each has allocated_id, state, the region and `created_at`; `cedana_id` is the attempt it was launched for, ""
+        where the cloud does not tell.
+
+        Raises:
+            ProviderError: the listing failed or was cut short, perhaps after some were yielded; it proves nothing about
+                those that are missing.
         """
         ...
 
