@@ -24,6 +24,8 @@ from spotferry.usecases.pool_history import ReadHistory
 from spotferry.usecases.read_jobs import ReadJobs
 from spotferry.usecases.read_logs import ReadLogs
 from spotferry.usecases.read_outputs import ReadOutputs
+from spotferry.usecases.reap import Reap
+from spotferry.usecases.reap_rounds import Rounds
 from spotferry.usecases.request_upload import RequestUpload
 from spotferry.usecases.steer_job import SteerJob
 from spotferry.usecases.submit_job import SubmitJob
@@ -139,6 +141,11 @@ class UseCases:
     def poll(self) -> PollStatus:
         """Sweeps."""
         return PollStatus(self.ask, self.clouds)
+
+    @cached_property
+    def reap(self) -> Reap:
+        """The end of machines that nobody owns."""
+        return Reap(self.store, self.clouds, self.clock, Policy().visibility, Rounds())
 
     @cached_property
     def authenticate(self) -> Authenticate:

@@ -142,3 +142,26 @@ class BanStore(Protocol):
         stored.
         """
         ...
+
+
+class SightingStore(Protocol):
+    """What the reaper remembers from poll to poll: machines that were seen, and that nobody owns."""
+
+    def used_regions(self) -> Sequence[tuple[str, str]]:
+        """Every (provider, region) that a launch was ever saved for, in order; from before the save on, for ever."""
+        ...
+
+    def sightings(self, provider: str, region: str, now: datetime) -> Mapping[str, datetime]:
+        """When each machine of the region, by the cloud's id, was first seen without an owner; those that have expired
+        are left out, whether or not they are still stored.
+        """
+        ...
+
+    def note_sighting(
+        self, provider: str, region: str, allocated_id: str, seen: datetime, until: datetime, reason: str
+    ) -> None:
+        """Note a first sighting, which counts until then; one that is in force stays as it is.
+
+        The reason is for people who look at the table.
+        """
+        ...

@@ -13,6 +13,7 @@ from spotferry.ports.store import Page
 from spotferry.store.changes import AGENT_MARKS, Changes, changes_of, without_agent_marks
 from spotferry.store.cursors import Position, check_limit, read_cursor, write_cursor
 from spotferry.store.keys import MARKETS, allocated_key, check_market, market_key, sortable
+from spotferry.store.memory_sightings import MemorySightings
 from spotferry.types.errors import Conflict, NotFound
 from spotferry.types.instance import Attempt
 from spotferry.types.job import Checkpoint, Job, TimelineEntry
@@ -37,10 +38,11 @@ class _Fault:
     after_write: bool
 
 
-class _MemoryLevers:
+class _MemoryLevers(MemorySightings):
     """What a test may do to the store."""
 
     def __init__(self) -> None:
+        super().__init__()
         self._lock = threading.RLock()
         self._tables = _Tables()
         self._frozen: _Tables | None = None
@@ -116,6 +118,7 @@ class _MemoryJobs(_MemoryLevers):
         if changes is None:
             return
         with self._lock:
+            self._register([*changes.created, *changes.updated])
             self._fail(after_write=False)
             self._check(changes)
             self._write(changes)
@@ -247,7 +250,7 @@ class _MemoryAttempts(_MemoryJobs):
 
 
 class MemoryStore(_MemoryAttempts):
-    """Job store and ban store in one; safe to share between threads.
+    """Job store, ban store and the reaper's notes in one; safe to share between threads.
 
     Levers: `freeze_indexes`, `thaw_indexes`, `conflict_saves`, `fail_saves`.
 
