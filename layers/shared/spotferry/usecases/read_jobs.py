@@ -145,6 +145,7 @@ def instance_json(attempt: Attempt, now: datetime) -> Json:
         "waived_usd": float(round(cost.waived_usd, 6)),
         **{name: _time(getattr(attempt, name)) for name in _TIMES},
         "ended_by": attempt.ended_by,
+        "taken_back": attempt.taken_back,
         "end_reason": attempt.end_reason,
         "plan": attempt.plan,
     }
