@@ -225,3 +225,17 @@ class FakeSecrets:
         if missing := [name for name in wanted if name not in self.values]:
             raise Misconfigured(f"there is no secret {', '.join(missing)}: put it at /spotferry/test/secrets/<name>")
         return {name: self.values[name] for name in wanted}
+
+
+class FakeDefaults:
+    """The deployment's own lines, none unless they are set; broken when `fault` says how."""
+
+    def __init__(self) -> None:
+        self.lines: dict[str, list[str]] = {}
+        self.fault = ""
+
+    def commands(self) -> Mapping[str, Sequence[str]]:
+        """The lines."""
+        if self.fault:
+            raise Misconfigured(self.fault)
+        return self.lines

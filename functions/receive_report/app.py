@@ -35,7 +35,7 @@ def hear(call: str) -> Json:
     log = LogChunk.of(body.get("log"))
     match call:
         case "hello":
-            return agents().greet_agent(attempt)
+            return agents().greet_agent(attempt, body.get("machine"))
         case "heartbeat":
             return agents().hear_agent.heartbeat(attempt, str(body.get("phase", "")), log)
         case "report":

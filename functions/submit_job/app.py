@@ -4,7 +4,7 @@ from http import HTTPStatus
 
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from spotferry.runtime.http import body_text, caller, json_body, resolver
+from spotferry.runtime.http import body_text, caller, idempotency_key, json_body, resolver
 from spotferry.runtime.observability import count, logger, metrics
 from spotferry.runtime.router import Response
 from spotferry.runtime.submissions import read_submission
@@ -31,8 +31,7 @@ def plan_job() -> Json:
 @app.post("/jobs")
 def submit_job() -> Response[Json]:
     """Make a job; the same Idempotency-Key and body is the same job."""
-    key = app.current_event.headers.get("idempotency-key", "")
-    submitted = submitters().submit_job(read_submission(body_text(app), caller(app), key))
+    submitted = submitters().submit_job(read_submission(body_text(app), caller(app), idempotency_key(app)))
     if submitted.is_new:
         count("JobsAccepted")
     status = HTTPStatus.CREATED if submitted.is_new else HTTPStatus.OK

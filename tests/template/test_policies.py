@@ -135,7 +135,7 @@ def test_no_function_may_delete_records_or_scan_tables(template: Template) -> No
 
 def test_secrets_are_opened_by_those_who_hand_them_out(template: Template) -> None:
     """The token key is read where tokens are made or checked, jobs' secrets only where agents say hello."""
-    openers: dict[str, set[str]] = {"ReadTokenKey": set(), "ResolveSecrets": set()}
+    openers: dict[str, set[str]] = {"ReadTokenKey": set(), "ResolveSecrets": set(), "ReadCommands": set()}
     for name, properties in functions(template).items():
         for statement in statements(properties):
             if statement["Sid"] in openers:
@@ -143,6 +143,7 @@ def test_secrets_are_opened_by_those_who_hand_them_out(template: Template) -> No
     assert openers == {
         "ReadTokenKey": {"CreateInstanceFunction", "ReceiveReportFunction"},
         "ResolveSecrets": {"ReceiveReportFunction"},
+        "ReadCommands": {"ReceiveReportFunction"},
     }
 
 

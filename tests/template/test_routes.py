@@ -19,6 +19,8 @@ USER_ROUTES = {
         "GET /jobs/{job_id}/checkpoints",
         "POST /jobs/{job_id}/cancel",
         "POST /jobs/{job_id}/retry",
+        "POST /jobs/{job_id}/checkpoint",
+        "POST /jobs/{job_id}/restore",
         "GET /costs",
         "GET /instances",
         "POST /instances/{instance_id}/destroy",

@@ -112,3 +112,15 @@ def test_ledgers_add_up() -> None:
     assert both.total_usd == both.machines.usd + both.storage_usd + both.transfer_usd + both.requests_usd
     assert both.saved_usd == one.saved_usd + other.saved_usd
     assert (both.jobs, both.requests) == (2, one.requests + other.requests)
+
+
+def test_what_a_restored_job_began_with_is_its_parents_to_pay() -> None:
+    """Storage and the way up are in the parent's ledger; the way down to each of its own machines is in its own."""
+    manifest = checkpoint(3, 1).manifest.model_copy(update={"job_id": "j-parent", "epoch": 7})
+    begun = checkpoint(3, 1, age=timedelta(days=30)).model_copy(update={"manifest": manifest})
+    far = an_attempt(1, region="eu-west-1")
+    found = ledger(None, far, points=(begun,))
+    assert found.storage_usd == 0
+    assert found.requests_usd == PLACEMENT.usd
+    assert found.transfer_usd == Decimal("0.02")
+    assert ledger(None, far).transfer_usd == 0

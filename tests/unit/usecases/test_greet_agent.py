@@ -30,10 +30,13 @@ def test_a_fresh_start_gets_all_that_the_job_needs(world: World) -> None:
             "inputs": [],
             "checkpoints": [],
             "exit_code": None,
+            "checkpoint": {"engine": "auto", "paths": [], "signal": "", "grace_seconds": 30},
+            "commands": {},
         },
         "directive": {"kind": "continue", "reason": ""},
         "heartbeat_seconds": 2,
         "lease_seconds": 900,
+        "checkpoint_seconds": 3600,
         "grace_seconds": 30,
         "log_offset": 0,
     }

@@ -9,6 +9,7 @@ from spotferry.domain.view import Decision, Policy, View
 from spotferry.providers.registry import parse_notice
 from spotferry.store.memory import MemoryStore
 from spotferry.usecases.agents import Authenticate
+from spotferry.usecases.begin_again import BeginAgain
 from spotferry.usecases.change import ChangeJob
 from spotferry.usecases.check_launch import CheckLaunch as SettleLaunch
 from spotferry.usecases.create_instance import AgentBundle, CreateInstance
@@ -35,6 +36,7 @@ from tests.fake_cloud import FakeCloud, FakeClouds
 from tests.fakes import (
     FakeCatalogue,
     FakeClock,
+    FakeDefaults,
     FakeObjects,
     FakeProbe,
     FakeQueue,
@@ -87,6 +89,7 @@ class UseCases:
         self.regions = FakeRegions()
         self.catalogue = FakeCatalogue()
         self.secrets = FakeSecrets()
+        self.defaults = FakeDefaults()
         self.probe = FakeProbe()
         self.change = ChangeJob(self.store, self.queue, self.clock)
         self.ask = AskCloud(self.change, self.clouds, self.store, self.clock)
@@ -155,7 +158,7 @@ class UseCases:
     @cached_property
     def greet(self) -> GreetAgent:
         """Hellos."""
-        return GreetAgent(self.change, self.say, self.secrets)
+        return GreetAgent(self.change, self.say, self.secrets, self.defaults)
 
     @cached_property
     def archive(self) -> TakeArchive:
@@ -185,4 +188,4 @@ class UseCases:
     @cached_property
     def steer(self) -> SteerJob:
         """People's orders."""
-        return SteerJob(self.change, self.objects)
+        return SteerJob(self.change, BeginAgain("test", self.change, self.objects))

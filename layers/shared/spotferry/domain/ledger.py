@@ -78,16 +78,17 @@ def ledger_of(
     Args:
         job: the job.
         attempts: all of its.
-        checkpoints: all that it committed.
+        checkpoints: all that it committed, and those of its parent that it began with.
         bucket: where they are kept.
         now: machines that run and archives that are kept cost up to here.
     """
     heartbeats = sum(attempt.heartbeats for attempt in attempts)
+    own = [c for c in checkpoints if c.manifest.job_id == job.job_id]  # what it began with is its parent's to pay
     return Ledger(
         machines=job_cost(attempts, now),
-        storage_usd=sum((_storage(c, bucket.kept_for, now) for c in checkpoints), Decimal(0)),
-        transfer_usd=_up(attempts, checkpoints, bucket) + _down(job, attempts, checkpoints, bucket),
-        requests_usd=_requests(job, heartbeats, len(attempts), checkpoints),
+        storage_usd=sum((_storage(c, bucket.kept_for, now) for c in own), Decimal(0)),
+        transfer_usd=_up(attempts, own, bucket) + _down(job, attempts, checkpoints, bucket),
+        requests_usd=_requests(job, heartbeats, len(attempts), own),
         requests=heartbeats + job.revision,
         jobs=1,
         instances=sum(attempt.launched_at is not None for attempt in attempts),
@@ -125,11 +126,15 @@ def _down(job: Job, attempts: Sequence[Attempt], checkpoints: Sequence[Checkpoin
     total = Decimal(0)
     for attempt in attempts:
         if attempt.arrived_at is not None:
-            before = [c for c in checkpoints if c.manifest.epoch < attempt.epoch]
+            before = [c for c in checkpoints if _came_before(c, attempt)]
             restored = size_bytes(max(before, key=lambda c: c.number)) if before else 0
             total += usd_per_gb(home, attempt.provider, attempt.region) * _gib(upload + restored)
             total += transfer_usd(job.spec.inputs, attempt.provider, attempt.region)
     return total
+
+
+def _came_before(checkpoint: Checkpoint, attempt: Attempt) -> bool:
+    return checkpoint.manifest.job_id != attempt.job_id or checkpoint.manifest.epoch < attempt.epoch
 
 
 def _requests(job: Job, heartbeats: int, attempts: int, checkpoints: Sequence[Checkpoint]) -> Decimal:

@@ -249,3 +249,19 @@ class SecretStore(Protocol):
             Misconfigured: one of them is not there; the message names it, never a value.
         """
         ...
+
+
+COMMANDS = ("post_setup", "pre_checkpoint", "post_checkpoint", "pre_restore", "post_restore")
+"""The points of a job's life that lines can be put at, beside setup and the task itself."""
+
+
+class CommandStore(Protocol):
+    """The deployment's own lines around every job's life."""
+
+    def commands(self) -> Mapping[str, Sequence[str]]:
+        """The lines by the name of their point, of COMMANDS; a point without lines may be left out.
+
+        Raises:
+            Misconfigured: what the operator put there is not that.
+        """
+        ...

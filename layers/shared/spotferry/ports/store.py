@@ -21,8 +21,8 @@ class Page:
 class JobStore(Protocol):
     """Jobs, their attempts, their timeline, their checkpoints. Reads are strongly consistent unless said otherwise."""
 
-    def create_job(self, job: Job, entry: TimelineEntry) -> None:
-        """Write a new job and the first entry of its timeline in one transaction.
+    def create_job(self, job: Job, entry: TimelineEntry, checkpoints: Sequence[Checkpoint] = ()) -> None:
+        """Write a new job, the first entry of its timeline and the checkpoints it begins with in one transaction.
 
         Raises:
             Conflict: a job of this id exists.

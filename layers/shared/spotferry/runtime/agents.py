@@ -34,7 +34,7 @@ class Agents(Changes):
     @property
     def greet_agent(self) -> GreetAgent:
         """Hellos."""
-        return GreetAgent(self.change, self.say_word, self._wiring.parameters)
+        return GreetAgent(self.change, self.say_word, self._wiring.parameters, self._wiring.parameters)
 
     @property
     def hear_agent(self) -> HearAgent:

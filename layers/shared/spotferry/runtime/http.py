@@ -34,6 +34,8 @@ BODY_LIMIT_BYTES = 128 * 1024
 AGENT_BODY_LIMIT_BYTES = 6 * 1024 * 1024
 """What Lambda hands over at most: an agent's call brings a piece of log, or the list of its outputs' files."""
 
+_KEY_LENGTH = 256
+
 STATUS: Mapping[type[SpotferryError], HTTPStatus] = {
     InvalidInput: HTTPStatus.UNPROCESSABLE_ENTITY,
     TooLarge: HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
@@ -146,6 +148,27 @@ def json_body(app: Router, limit_bytes: int = BODY_LIMIT_BYTES) -> dict[str, Any
     if not isinstance(loaded, dict):
         raise Malformed([Problem("", "the body is not a JSON object")])
     return loaded
+
+
+def optional_json(app: Router) -> dict[str, Any]:  # Any: JSON
+    """The request's body as a JSON object; {} where there is none.
+
+    Raises:
+        TooLarge, InvalidInput: it is something else.
+    """
+    return json_body(app) if (app.current_event.body or "").strip() else {}
+
+
+def idempotency_key(app: Router) -> str:
+    """The request's Idempotency-Key; "" without one.
+
+    Raises:
+        InvalidInput: it is not what a key can be.
+    """
+    key = app.current_event.headers.get("idempotency-key", "")
+    if len(key) > _KEY_LENGTH or not key.isprintable():
+        raise InvalidInput([Problem("Idempotency-Key", f"must be at most {_KEY_LENGTH} printable characters")])
+    return key
 
 
 def query(app: Router) -> Mapping[str, str]:

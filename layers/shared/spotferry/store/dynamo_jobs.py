@@ -55,11 +55,11 @@ class DynamoJobs:
         self._pause = pause
         self._registered: frozenset[str] = frozenset()
 
-    def create_job(self, job: Job, entry: TimelineEntry) -> None:
-        """Write a new job and the first entry of its timeline in one transaction."""
+    def create_job(self, job: Job, entry: TimelineEntry, checkpoints: Sequence[Checkpoint] = ()) -> None:
+        """Write a new job, the first entry of its timeline and the checkpoints it begins with in one transaction."""
         assert job.job_id == entry.job_id, "the first entry is about the new job"
         assert job.revision == entry.revision, "the first entry has the new job's revision"
-        write_new(self._tables, job, entry, self._pause)
+        write_new(self._tables, job, entry, checkpoints, self._pause)
 
     def get_job(self, job_id: str) -> Job:
         """The job."""

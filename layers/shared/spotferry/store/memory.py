@@ -84,8 +84,8 @@ class _MemoryJobs(_MemoryLevers):
         super().__init__()
         self._policy = policy or Policy()
 
-    def create_job(self, job: Job, entry: TimelineEntry) -> None:
-        """Write a new job and the first entry of its timeline."""
+    def create_job(self, job: Job, entry: TimelineEntry, checkpoints: Sequence[Checkpoint] = ()) -> None:
+        """Write a new job, the first entry of its timeline and the checkpoints it begins with."""
         assert job.job_id == entry.job_id, "the first entry is about the new job"
         assert job.revision == entry.revision, "the first entry has the new job's revision"
         with self._lock:
@@ -94,6 +94,7 @@ class _MemoryJobs(_MemoryLevers):
             self._tables.jobs[job.job_id] = job
             self._tables.created[job.job_id] = sortable(job.created_at or entry.at)
             self._tables.timeline[job.job_id][entry.revision] = entry
+            self._tables.checkpoints[job.job_id].update({point.number: point for point in checkpoints})
 
     def get_job(self, job_id: str) -> Job:
         """The job."""
