@@ -96,11 +96,10 @@ class Market(MarketEngine):
             return before
 
     def os_shutdown(self, allocated_id: str) -> None:
-        """The machine switched itself off: it terminates, or stops when its request said so."""
+        """The machine switched itself off: it terminates, or stops where its cloud has it so."""
         with self._changed:
             machine, now = self.get(allocated_id), self.now()
-            stops = machine.request.stop_on_shutdown and machine.pool.purchase is Purchase.ON_DEMAND
-            if stops and machine.live:
+            if machine.request.stop_on_shutdown and machine.live:
                 self._leave_service(machine, INSTANCE_SHUTDOWN, now)
                 self._go(machine, MachineState.STOPPING, now)
                 self._in(self.timings.shutdown, now, lambda at: self._off(machine, at))

@@ -1,6 +1,5 @@
 """Looking machines up: one by its name, many by their label in pages, whole or not at all."""
 
-import re
 from collections.abc import Iterable, Iterator
 from datetime import timedelta
 from typing import Any, TypeVar
@@ -43,8 +42,8 @@ def owned(calls: Calls, deployment: str) -> Iterator[Machine]:
     Raises:
         ProviderError: a page failed, or a zone of the region could not be asked; what came before is not the whole.
     """
-    zones = rf".*/zones/{re.escape(calls.region)}-[a-z0-9]+"
-    wanted = f"(labels.{DEPLOYMENT} eq {value(deployment)}) (zone eq {zones})"
+    zones = f".*/zones/{calls.region}-[a-z0-9]+"
+    wanted = f'(labels.{DEPLOYMENT} eq "{value(deployment)}") (zone eq "{zones}")'
     token, turn = "", calls
     while True:
         page = turn.ask(

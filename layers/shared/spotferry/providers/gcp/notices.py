@@ -1,8 +1,8 @@
 """Compute Engine's audit log as the relay forwards it, parsed; needs no SDK.
 
-The relay posts the CloudEvent in its structured form: {"specversion", "type", "source", ..., "data": LogEntry}. An event
-of another type is none of Google's; a preemption with other content than it promises is `InvalidInput`, so that it is
-counted and set aside. What else the log tells is no notice.
+The relay posts the CloudEvent in its structured form: {"specversion", "type", "source", ..., "data": LogEntry}. An
+event of another type is none of Google's; a preemption with other content than it promises is `InvalidInput`, so that
+it is counted and set aside. What else the log tells is no notice.
 """
 
 import re

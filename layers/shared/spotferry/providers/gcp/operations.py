@@ -17,6 +17,7 @@ from spotferry.types.instance import EndedBy
 
 _Item = TypeVar("_Item")
 
+_NAME = re.compile(r"[a-z0-9-]{1,63}")
 DONE = Operation.Status.DONE
 NAMES_A_CALL = 50
 """Names that one filter takes; the address of the call has its limit."""
@@ -91,8 +92,8 @@ def of_machines(calls: Calls, zone: str, names: Sequence[str]) -> dict[str, list
         ProviderError: a call failed; nothing is known then.
     """
     found: dict[str, list[Operation]] = {}
-    for number, batch in enumerate(batches(names, NAMES_A_CALL)):
-        wanted = f"targetLink eq .*/instances/({'|'.join(map(re.escape, batch))})"
+    for number, batch in enumerate(batches(filter(_NAME.fullmatch, names), NAMES_A_CALL)):
+        wanted = f'targetLink eq ".*/instances/({"|".join(batch)})"'
         for operation in _pages(calls.again() if number else calls, zone, wanted):
             found.setdefault(operation.target_link.rpartition("/")[2], []).append(operation)
     return found
