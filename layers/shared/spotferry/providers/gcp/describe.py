@@ -26,14 +26,17 @@ def one(calls: Calls, zone: str, name: str) -> Machine | None:
     """The machine of this name; None when Google shows none.
 
     Raises:
-        ProviderError: the look-up failed.
+        ProviderError: the look-up failed, or its answer is not about the machine.
     """
     try:
-        return calls.ask(lambda c: c.instances.get, {"zone": zone, "instance": name})
+        machine = calls.ask(lambda c: c.instances.get, {"zone": zone, "instance": name})
     except ProviderError as error:
         if error.code != "notFound":
             raise
         return None
+    if machine.name != name:
+        raise ProviderUnavailable("MalformedAnswer", f"asked for {name}, Google told of {machine.name!r}", calls.region)
+    return machine
 
 
 def owned(calls: Calls, deployment: str) -> Iterator[Machine]:
@@ -52,7 +55,10 @@ def owned(calls: Calls, deployment: str) -> Iterator[Machine]:
         )
         for scope, listed in page.items.items():
             _must_be_whole(scope, listed.warning, calls.region)
-            yield from listed.instances
+            for machine in listed.instances:
+                if not machine.name:
+                    raise ProviderUnavailable("MalformedAnswer", f"{scope} has a machine without a name", calls.region)
+                yield machine
         _must_reach(page.unreachables, calls.region)
         token = page.next_page_token
         if not token:

@@ -12,7 +12,7 @@ from google.cloud.compute_v1 import Instance, Operation
 from spotferry.providers.gcp.api import Calls
 from spotferry.providers.gcp.errors import Failure, launch_error, operation_failure
 from spotferry.providers.gcp.states import ENDED_BY, INSERT, OPERATIONS, Cause
-from spotferry.types.errors import CapacityError, ProviderError
+from spotferry.types.errors import CapacityError, ProviderError, ProviderUnavailable
 from spotferry.types.instance import EndedBy
 
 _Item = TypeVar("_Item")
@@ -60,7 +60,12 @@ def insert(calls: Calls, zone: str, machine: Instance, request_id: str, *, own_i
         return launch_error(failure, region, own_image=own_image)
 
     request = {"zone": zone, "instance_resource": machine, "request_id": request_id}
-    return calls.ask(lambda c: c.instances.insert_unary, request, refusal)
+    operation = calls.ask(lambda c: c.instances.insert_unary, request, refusal)
+    if not operation.name:
+        raise ProviderUnavailable(
+            "MalformedAnswer", f"the launch of {machine.name} was answered without an operation", calls.region
+        )
+    return operation
 
 
 def watched(calls: Calls, zone: str, operation: Operation) -> Operation:
