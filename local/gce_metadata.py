@@ -104,6 +104,8 @@ class GceMetadata:
         account = self._machine.request.details["service_account"]
         if not account:
             return None
+        if not what:
+            return json.dumps({"aliases": ["default"], "email": account, "scopes": []})
         if what == "email":
             return account
         if what == "token":

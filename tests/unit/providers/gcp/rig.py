@@ -70,7 +70,9 @@ class Wire(BaseAdapter):
 
     def body(self, number: int = -1) -> Json:
         """The body of a request."""
-        sent: Json = json.loads(self.asked[number].body or b"{}")
+        raw = self.asked[number].body or "{}"
+        assert isinstance(raw, str | bytes)
+        sent: Json = json.loads(raw)
         return sent
 
 
@@ -205,8 +207,8 @@ def an_operation(kind: str = "insert", status: str = "DONE", name: str = NAME, *
 
 
 def failed(code: str, message: str = "words", **changes: object) -> Json:
-    """An operation that failed."""
-    return an_operation(error={"errors": [{"code": code, "message": message}]}, **changes)
+    """A launch that failed."""
+    return {**an_operation(), "error": {"errors": [{"code": code, "message": message}]}, **changes}
 
 
 def refused(status: int, reason: str, message: str = "words", details: Sequence[Json] = ()) -> tuple[int, Json]:

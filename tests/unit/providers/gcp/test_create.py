@@ -174,8 +174,8 @@ def test_a_launch_that_goes_on_is_answered_as_accepted() -> None:
 
 def test_a_look_that_fails_changes_nothing_about_the_launch() -> None:
     """That it was accepted is known; so is that it is done, when only the look at the machine fails."""
-    for answers in ([RUNNING, refused(403, "forbidden")], [an_operation(), refused(403, "forbidden")]):
-        made = Rig().answer(*answers).provider.create_instance(an_attempt())
+    for operation in (RUNNING, an_operation()):
+        made = Rig().answer(operation, refused(403, "forbidden")).provider.create_instance(an_attempt())
         assert (made.allocated_id, made.state) == (NAME, "pending")
 
 
