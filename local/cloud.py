@@ -96,14 +96,7 @@ def _build(options: argparse.Namespace, running: ExitStack) -> BaseWSGIServer:
     timings = replace(Timings().at_speed(options.speed_up), boot=timedelta(seconds=options.boot_seconds))
     market = Market(_now, seed=options.seed, timings=timings, external_power=not options.no_metal)
     faults, moto = Faults(), Moto()
-    if options.bus_endpoint:
-        notices = Notices(options.bus_endpoint)
-        running.callback(notices.close)
-        market.subscribe(notices.hear)
-    if options.gcp_relay:
-        audit_log = AuditLog(market, options.gcp_relay)
-        running.callback(audit_log.close)
-        market.subscribe(audit_log.hear)
+    _tell_of_events(options, market, running)
     if not options.no_metal:
         metal = Metal(market, options.state_dir, MachineUsers(options.first_uid))
         running.callback(metal.close)
@@ -124,6 +117,18 @@ def _build(options: argparse.Namespace, running: ExitStack) -> BaseWSGIServer:
     running.callback(thread.join)
     running.callback(server.shutdown)
     return server
+
+
+def _tell_of_events(options: argparse.Namespace, market: Market, running: ExitStack) -> None:
+    """Each cloud's own way out: EC2's events go to the bus, Google's audit log to its relay."""
+    if options.bus_endpoint:
+        notices = Notices(options.bus_endpoint)
+        running.callback(notices.close)
+        market.subscribe(notices.hear)
+    if options.gcp_relay:
+        audit_log = AuditLog(market, options.gcp_relay)
+        running.callback(audit_log.close)
+        market.subscribe(audit_log.hear)
 
 
 def _start_ticking(market: Market, running: ExitStack) -> None:
