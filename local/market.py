@@ -96,7 +96,7 @@ class Market(MarketEngine):
             return before
 
     def os_shutdown(self, allocated_id: str) -> None:
-        """The machine switched itself off: it terminates, or stops where its cloud has it so."""
+        """The machine switched itself off: it terminates, or stops when its request said so."""
         with self._changed:
             machine, now = self.get(allocated_id), self.now()
             if machine.request.stop_on_shutdown and machine.live:
