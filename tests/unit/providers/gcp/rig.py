@@ -219,9 +219,10 @@ def refused(status: int, reason: str, message: str = "words", details: Sequence[
 
 def listed(*machines: Json, token: str = "", **changes: object) -> Json:
     """A page of an aggregated list."""
-    return {"items": {f"zones/{ZONE}": {"instances": list(machines)}}, "nextPageToken": token, **changes}
+    items = {f"zones/{ZONE}": {"instances": list(machines)}}
+    return {"kind": "compute#instanceAggregatedList", "items": items, "nextPageToken": token, **changes}
 
 
 def operations(*items: Json, token: str = "") -> Json:
     """A page of a zone's operations."""
-    return {"items": list(items), "nextPageToken": token}
+    return {"kind": "compute#operationList", "items": list(items), "nextPageToken": token}

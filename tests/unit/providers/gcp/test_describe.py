@@ -171,14 +171,16 @@ def test_a_zone_that_could_not_be_listed_proves_nothing() -> None:
     warned = {f"zones/{ZONE}": {"warning": {"code": "UNREACHABLE", "message": "down"}}}
     far = {"zones/europe-west4-a": {"warning": {"code": "UNREACHABLE", "message": "down"}}}
     empty = {f"zones/{ZONE}": {"warning": {"code": "NO_RESULTS_ON_PAGE"}}}
-    for broken in ({"items": warned}, {"items": {}, "unreachables": [f"projects/p1/zones/{ZONE}"]}):
+    for broken in (listed(items=warned), listed(items={}, unreachables=[f"projects/p1/zones/{ZONE}"])):
         with pytest.raises(ProviderUnavailable, match=ZONE):
             list(Rig().answer(broken).provider.owned_instances(REGION))
-    assert list(Rig().answer({"items": {**far, **empty}}).provider.owned_instances(REGION)) == []
+    assert list(Rig().answer(listed(items={**far, **empty})).provider.owned_instances(REGION)) == []
 
 
 def test_a_listing_that_has_no_names_is_none() -> None:
     """What cannot be told apart proves nothing."""
+    with pytest.raises(ProviderUnavailable, match="compute#instanceAggregatedList"):
+        list(Rig().answer({"message": "not the API"}).provider.owned_instances(REGION))
     with pytest.raises(ProviderUnavailable, match="without a name"):
         list(Rig().answer(listed({"status": "RUNNING"})).provider.owned_instances(REGION))
 

@@ -161,6 +161,15 @@ class Calls:
                     raise translate(failure, self.region) from error
             self.pace.sleep(pause)
 
+    def must_be(self, kind: str, wanted: str) -> None:
+        """Whether an answer is of the kind that was asked for: an empty list is one, an answer that is none is not.
+
+        Raises:
+            ProviderUnavailable: it is not.
+        """
+        if kind != wanted:
+            raise ProviderUnavailable("MalformedAnswer", f"wanted {wanted}, was answered {kind!r}", self.region)
+
     def wait(self, seconds: float) -> bool:
         """Let the time pass, if another call fits after it; whether it did."""
         if not self.fits(seconds):

@@ -53,6 +53,7 @@ def owned(calls: Calls, deployment: str) -> Iterator[Machine]:
             lambda c: c.instances.aggregated_list,
             {"filter": wanted, "max_results": PAGE, "page_token": token},
         )
+        turn.must_be(page.kind, "compute#instanceAggregatedList")
         for scope, listed in page.items.items():
             _must_be_whole(scope, listed.warning, calls.region)
             for machine in listed.instances:

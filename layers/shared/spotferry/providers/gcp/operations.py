@@ -150,6 +150,7 @@ def _pages(calls: Calls, zone: str, wanted: str) -> Iterator[Operation]:
     while True:
         request: Mapping[str, object] = {"zone": zone, "filter": wanted, "max_results": PAGE, "page_token": token}
         page = turn.ask(lambda c: c.operations.list, request)
+        turn.must_be(page.kind, "compute#operationList")
         yield from page.items
         token = page.next_page_token
         if not token:
