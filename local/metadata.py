@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from local import imds
+from local.gce_metadata import GceMetadata
 from local.market_model import Machine
 
 
@@ -22,5 +23,8 @@ class MetadataService(Protocol):
         ...
 
 
-SERVICES: Mapping[str, Callable[[Machine], MetadataService]] = {"aws": imds.MetadataService}
+SERVICES: Mapping[str, Callable[[Machine], MetadataService]] = {
+    "aws": imds.MetadataService,
+    "gcp": GceMetadata,
+}
 """By the cloud's name; each starts serving when it is made."""
