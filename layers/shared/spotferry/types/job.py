@@ -180,12 +180,14 @@ class ArchivePart(Value):
         key: where it is in the bucket.
         size_bytes: its size.
         sha256: digest of its bytes, hex.
+        same_as: number of the checkpoint from which it was taken over; None: it was sent for this archive.
     """
 
     name: str
     key: str
     size_bytes: int = Field(ge=0)
     sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
+    same_as: int | None = None
 
 
 class FileDigest(Value):
@@ -207,6 +209,9 @@ class Manifest(Record):
         files: the outputs' files; empty for a checkpoint.
         files_complete: there are no files in the outputs that `files` does not list.
         machine: what it was made on (arch, kernel), for engines that care.
+        why: why this engine made it, for people.
+        seconds: what it took from the decision to the commit; None: not said.
+        paused_seconds: how long the task stood still for it; None: not said.
     """
 
     version: int = RECORD_VERSION
@@ -223,10 +228,17 @@ class Manifest(Record):
     files: tuple[FileDigest, ...] = ()
     files_complete: bool = True
     machine: Mapping[str, str] = {}
+    why: str = ""
+    seconds: float | None = None
+    paused_seconds: float | None = None
 
 
 class Checkpoint(Record):
-    """The stored record of a committed checkpoint: table Checkpoints, key (job_id, number)."""
+    """The stored record of a committed checkpoint: table Checkpoints, key (job_id, number).
+
+    Attributes:
+        pruned_at: when its objects left the bucket, since newer ones are kept; None: it can be restored.
+    """
 
     version: int = RECORD_VERSION
     job_id: str
@@ -235,3 +247,4 @@ class Checkpoint(Record):
     manifest: Manifest
     instance_id: str
     committed_at: Time
+    pruned_at: Time | None = None

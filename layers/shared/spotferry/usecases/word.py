@@ -55,7 +55,8 @@ class SayWord:
         """How the task is to start: mode, checkpoints with their addresses, and the exit status if it is over."""
         job = view.job
         mode = "finalize" if job.exit_code is not None else "restore" if job.checkpoint else "fresh"
-        kept = self.store.checkpoints(job.job_id)[:_OFFERED] if job.checkpoint else ()
+        known = self.store.checkpoints(job.job_id) if job.checkpoint else ()
+        kept = [c for c in known if c.pruned_at is None][:_OFFERED]
         return {"mode": mode, "checkpoints": [self._checkpoint(c) for c in kept], "exit_code": job.exit_code}
 
     def _checkpoint(self, checkpoint: Checkpoint) -> Json:
