@@ -23,6 +23,7 @@ class FakeBroker:
         away_until: monotonic time before which every call of the broker gets 503.
         gone: every call gets 410.
         refuse_puts, refuse_outputs: so many PUTs, at once or of outputs, are refused with 503.
+        retry_exits: so many ends of the task are answered with `retry`.
         cut_gets, cut_get_after: so many answers from the bucket end after so many bytes.
         cut_put_after: a PUT's body is read up to here, then the connection is closed; None reads all.
         checkpoint_seconds: what the word says of periodic checkpoints.
@@ -43,7 +44,7 @@ class FakeBroker:
         self.checkpoint_seconds: float | None = None
         self.away_until = 0.0
         self.gone = False
-        self.refuse_puts = self.refuse_outputs = 0
+        self.refuse_puts = self.refuse_outputs = self.retry_exits = 0
         self.cut_put_after: int | None = None
         self.cut_gets = self.cut_get_after = 0
         self.number = 0
@@ -136,7 +137,10 @@ class FakeBroker:
             self.directive = {"kind": "go", "reason": ""}
         if event == "task_started":
             self.directive = {"kind": "continue", "reason": ""}
-        if event == "released" or (event == "task_exited" and not data["outputs"]):
+        if event == "task_exited" and self.retry_exits > 0:
+            self.retry_exits -= 1
+            self.directive = {"kind": "retry", "reason": "a restart"}
+        elif event == "released" or (event == "task_exited" and not data["outputs"]):
             self.directive = {"kind": "shut_down", "reason": "over"}
         return self.word()
 
