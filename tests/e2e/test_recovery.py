@@ -152,16 +152,35 @@ def test_a_machine_that_is_gone_without_notice_costs_what_came_after_the_last_ch
 def test_a_task_that_fails_is_started_again_on_its_machine(broker: Broker) -> None:
     """As often as it takes, within what the job file allows, in the work directory as the failed run left it."""
     run = "    n=$(($(cat n 2>/dev/null || echo 0) + 1)); echo $n > n; echo run $n; [ $n = 3 ] || exit 4\n"
-    job_id = broker.submit(f"{SPECS}retry: {{max_restarts: 2, on_exit_codes: [4]}}\ntask:\n  run: |\n{run}")
+    retry = "outputs: [n]\nretry: {max_restarts: 2, on_exit_codes: [4]}\n"
+    job_id = broker.submit(f"{SPECS}{retry}task:\n  run: |\n{run}")
     job = broker.wait(job_id, "DONE")
     assert (job["restarts"], len(job["instances"])) == (2, 1)
     assert broker.log(job_id) == "run 1\nrun 2\nrun 3\n"
+    assert [file["path"] for file in broker.get(f"/jobs/{job_id}/outputs")["files"]] == ["n"]
     assert "the task ended with status 4; restart 2 of 2" in messages(broker, job_id)
 
     job_id = broker.submit(f"{SPECS}retry: {{max_restarts: 1}}\ntask:\n  run: [echo again, exit 5]\n")
     job = broker.wait(job_id, "FAILED")
     assert (job["restarts"], job["exit_code"], broker.log(job_id)) == (1, 5, "again\nagain\n")
     broker.assert_machines_gone(job_id)
+
+
+def test_a_restart_undoes_nothing(broker: Broker) -> None:
+    """Also on a machine that began with a restore the failed task goes on with what it left, not with the
+    checkpoint.
+    """
+    count = "    n=$(($(cat n 2>/dev/null || echo 0) + 1)); echo $n > n; echo run $n\n"
+    ends = "    [ $n != 1 ] || sleep 600; [ $n = 3 ] || exit 4\n"
+    job_id = broker.submit(f"{SPECS}retry: {{max_restarts: 1}}\ntask:\n  run: |\n{count}{ends}")
+    eventually("the first run sleeps", lambda: broker.log(job_id) == "run 1\n")
+    ordered(broker, job_id, "cancel")
+    broker.wait(job_id, "CANCELLED")
+    child = ordered(broker, job_id, "restore")["job_id"]
+    broker.wait(child, "DONE")
+    assert broker.log(child) == "run 2\nrun 3\n"
+    for each in (job_id, child):
+        broker.assert_machines_gone(each)
 
 
 def test_a_job_that_has_used_up_its_time(broker: Broker, work: Path) -> None:

@@ -32,6 +32,7 @@ AGENT_ROUTES = {
         "POST /agent/v1/heartbeat",
         "POST /agent/v1/report",
         "POST /agent/v1/uploads",
+        "POST /agent/v1/uploads/addresses",
         "POST /agent/v1/uploads/commit",
         "GET /agent/v1/agent/{digest}",
     },

@@ -22,6 +22,7 @@ from spotferry.usecases.launch import AskCloud
 from spotferry.usecases.plan_job import PlanJob
 from spotferry.usecases.poll_status import PollStatus
 from spotferry.usecases.pool_history import ReadHistory
+from spotferry.usecases.prune_checkpoints import PruneCheckpoints
 from spotferry.usecases.read_jobs import ReadJobs
 from spotferry.usecases.read_logs import ReadLogs
 from spotferry.usecases.read_outputs import ReadOutputs
@@ -163,7 +164,8 @@ class UseCases:
     @cached_property
     def archive(self) -> TakeArchive:
         """Checkpoints and outputs."""
-        return TakeArchive(self.change, self.say, self.hear, self.objects)
+        prune = PruneCheckpoints(self.store, self.objects, self.clock)
+        return TakeArchive(self.change, self.say, self.hear, self.objects, prune)
 
     @cached_property
     def read_jobs(self) -> ReadJobs:

@@ -125,6 +125,12 @@ class JobStore(Protocol):
         """
         ...
 
+    def note_pruned(self, job_id: str, number: int, at: datetime) -> None:
+        """Note that a checkpoint's objects are gone; a plain update that never conflicts with a save. The first time
+        stands, and a checkpoint that is not there is left so.
+        """
+        ...
+
 
 class BanStore(Protocol):
     """Pools that are left alone for a while, for all jobs."""

@@ -204,6 +204,13 @@ class _MemoryJobs(_MemoryLevers):
             raise NotFound(f"job {job_id} has no checkpoint {number}")
         return found
 
+    def note_pruned(self, job_id: str, number: int, at: datetime) -> None:
+        """Note that a checkpoint's objects are gone."""
+        with self._lock:
+            known = self._tables.checkpoints.get(job_id, {})
+            if number in known and known[number].pruned_at is None:
+                known[number] = known[number].model_copy(update={"pruned_at": at})
+
 
 class _MemoryAttempts(_MemoryJobs):
     def get_attempt(self, instance_id: str) -> Attempt:

@@ -110,6 +110,7 @@ class ReadJobs:
                     "seconds": checkpoint.manifest.seconds,
                     "paused_seconds": checkpoint.manifest.paused_seconds,
                     "made_by": checkpoint.manifest.job_id,
+                    "pruned_at": _time(checkpoint.pruned_at),
                     "manifest_key": checkpoint.manifest_key,
                 }
                 for checkpoint in self.store.checkpoints(job_id)
