@@ -66,8 +66,12 @@ def load_pricing(name: str) -> PricingFactory:
     return factory
 
 
-def parse_notice(envelope: Mapping[str, object]) -> tuple[Notice, ...] | None:
-    """What clouds announce in an event from the bus, by the first cloud that knows its kind; loads no SDK.
+def parse_notice(envelope: Mapping[str, object], cloud: str = "") -> tuple[Notice, ...] | None:
+    """What clouds announce in an event, by the first cloud that knows its kind; loads no SDK.
+
+    Args:
+        envelope: one event, as the cloud sent it.
+        cloud: who speaks, where that is known: nobody else's kinds count; "" for any.
 
     Returns:
         The notices in it, possibly none; None when the event is of no cloud's kind.
@@ -76,7 +80,7 @@ def parse_notice(envelope: Mapping[str, object]) -> tuple[Notice, ...] | None:
         InvalidInput: the kind is known, the content is not what it promises.
     """
     for name in names():
-        if (_FOLDER / name / "notices.py").exists():
+        if cloud in ("", name) and (_FOLDER / name / "notices.py").exists():
             notices: tuple[Notice, ...] | None = _module(name, "notices").parse(envelope)
             if notices is not None:
                 return notices
