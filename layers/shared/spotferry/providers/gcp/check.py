@@ -11,8 +11,13 @@ from spotferry.types.errors import ProviderError
 
 Json = Mapping[str, Any]  # Any: JSON as Google sends it
 _SPOT_CPUS = "PREEMPTIBLE_CPUS"
-_QUOTAS = {"CPUS": "vCPUs", "IN_USE_ADDRESSES": "external addresses", "INSTANCES": "machines"}
-"""What every machine takes of."""
+_QUOTAS = {
+    "CPUS": "vCPUs",
+    _SPOT_CPUS: "vCPUs of spot machines",
+    "IN_USE_ADDRESSES": "external addresses",
+    "INSTANCES": "machines",
+}
+"""What machines take of."""
 
 
 class GcpCheck:
@@ -84,9 +89,9 @@ def _missing(what: str, error: ProviderError) -> Finding:
 def _quotas(found: Json) -> Iterator[Finding]:
     limits = {str(quota.get("metric")): quota for quota in found.get("quotas") or ()}
     for metric, noun in _QUOTAS.items():
-        if metric not in limits:
+        limit, usage = (float((limits.get(metric) or {}).get(key, 0)) for key in ("limit", "usage"))
+        if metric not in limits or (metric == _SPOT_CPUS and not limit):
             continue
-        limit, usage = float(limits[metric].get("limit", 0)), float(limits[metric].get("usage", 0))
         free = usage < limit
         level = Level.OK if free else Level.PROBLEM
         yield Finding(level, f"quota {metric}: {usage:g} of {limit:g} {noun} in use" + ("" if free else ": raise it"))
