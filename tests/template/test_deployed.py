@@ -28,7 +28,6 @@ FUNCTIONS = (
     "refresh_prices",
 )
 DEADLINE_SECONDS = 20
-HTTP_SIGNALS = {"GcpRelayAccount": "relay@p.iam.gserviceaccount.com", "AzureEventsCodeSha256": "0" * 64}
 DENIED = {"AccessDenied", "AccessDeniedException", "403"}
 
 
@@ -76,7 +75,7 @@ def deployed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployed]:
     try:
         service.start(command, clean_environment(folder), tied=True)
         service.wait_until_it_answers(f"{endpoint}/_ministack/health")
-        outputs = deploy(endpoint, HTTP_SIGNALS, root=tree)
+        outputs = deploy(endpoint, root=tree)
         set_up_regions(endpoint, ["us-west-2"])
         yield Deployed(endpoint, outputs)
     finally:
