@@ -28,7 +28,7 @@ def hear(envelope: Json, cloud: str = "") -> None:
 def hear_gcp() -> Response[str]:
     """What our relay saw in Google Cloud's audit log."""
     webhooks.hear_all([webhooks.relayed_event(app, wiring().settings)], partial(hear, cloud="gcp"))
-    return Response(204, body="")
+    return Response(204, "application/json", "")
 
 
 @app.post("/events/azure")
@@ -38,7 +38,7 @@ def hear_azure() -> Response[str] | Json:
     if code := webhooks.validation_code(events):
         return {"validationResponse": code}
     webhooks.hear_all(events, partial(hear, cloud="azure"))
-    return Response(204, body="")
+    return Response(204, "application/json", "")
 
 
 @app.route("/events/azure", method="OPTIONS")

@@ -83,7 +83,7 @@ def greeting(app: APIGatewayHttpResolver, settings: Settings) -> Response[str]:
     origin = app.current_event.headers.get("webhook-request-origin", "")
     if not origin:
         raise Malformed([Problem("WebHook-Request-Origin", "is missing: this is no question of CloudEvents' webhooks")])
-    return Response(200, body="", headers={"WebHook-Allowed-Origin": origin, "WebHook-Allowed-Rate": "*"})
+    return Response(200, "text/plain", "", {"WebHook-Allowed-Origin": origin, "WebHook-Allowed-Rate": "*"})
 
 
 def hear_all(events: Sequence[Event], hear: Callable[[Event], None]) -> None:
