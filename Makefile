@@ -96,8 +96,9 @@ deploy: build ## Build for this machine's Python and deploy to your account (PAR
 	@$(SAM) deploy --parameter-overrides $(SAM_PARAMETERS) $(PARAMETERS) $(ARGS)
 
 .PHONY: validate
-validate: setup-sam ## Check template.yaml as SAM and CloudFormation will
+validate: setup-sam ## Check both templates as SAM and CloudFormation will
 	@$(SAM) validate --lint
+	@$(SAM) validate --lint --template-file template-region.yaml
 
 .PHONY: invoke
 invoke: build ## Run one built function with an event of events/ (FN=create_instance CASE=placement)

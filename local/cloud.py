@@ -35,6 +35,7 @@ from local.market_faults import Faults
 from local.market_model import Timings
 from local.metal import Metal
 from local.notices import Notices
+from local.places import PlacesFace
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
@@ -102,11 +103,13 @@ def _build(options: argparse.Namespace, running: ExitStack) -> BaseWSGIServer:
         running.callback(metal.close)
         market.subscribe(metal.hear)
     _start_ticking(market, running)
+    places = PlacesFace(market, faults)
     # A cloud's other faces are added here, each with what tells its requests from those for EC2.
     faces = (
         (_is_for_levers, Levers(market, faults, moto)),
         (is_meant, AwsPricingFace(market, faults)),
         (gce.is_meant, gce.GceFace(market, faults)),
+        (places.is_meant, places),
         (gcp_pricing.is_meant, gcp_pricing.GcpPricingFace(market, faults)),
         (azure_pricing.is_meant, azure_pricing.AzurePricingFace(market, faults)),
     )

@@ -1,5 +1,6 @@
 """Deploys template.yaml into the local emulator, in about a second and without the SAM CLI."""
 
+import hashlib
 import json
 import sys
 import time
@@ -20,6 +21,8 @@ API_ID = "spotferry"
 CODE_BUCKET = "spotferry-local-code"
 TEMPLATE_KEY = "template.json"
 CREDENTIALS = {"aws_access_key_id": "test", "aws_secret_access_key": "test"}  # the emulator's root
+EVENTS_CODE = "local"
+"""What an event of the local Azure brings to be let in: `/events/azure?code=local`."""
 DEPLOY_SECONDS = 60
 POLL_SECONDS = 0.05
 # A laptop's day is short: what a cloud waits minutes for takes seconds here.
@@ -94,6 +97,8 @@ def _parameters(endpoint: str, overrides: Mapping[str, str]) -> list[dict[str, s
         "Auth": "NONE",
         "Protection": "Off",
         "BucketTls": "Off",
+        "GcpRelayAccount": "relay@local.iam.gserviceaccount.com",
+        "AzureEventsCodeSha256": hashlib.sha256(EVENTS_CODE.encode()).hexdigest(),
         "PublicUrl": api_url(endpoint),
         **{name: str(seconds) for name, seconds in SECONDS.items()},
         **overrides,

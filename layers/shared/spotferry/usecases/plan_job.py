@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 
+from spotferry.domain.known_regions import refuse_unknown_regions
 from spotferry.domain.placement import Limits, Plan, plan, refuse_impossible
 from spotferry.ports.cloud import Catalogue, Clock, RegionStore
 from spotferry.ports.store import BanStore
@@ -33,8 +34,10 @@ class PlanJob:
         """The plan, as things are now.
 
         Raises:
+            InvalidInput: it names a region that nobody has heard of.
             ImpossibleSpecs: no offer can ever fit.
         """
+        refuse_unknown_regions(self.catalogue.offers(), spec.instance_specs, self._opened())
         made = self.plan(spec)
         refuse_impossible(made, spec.instance_specs)
         return made
@@ -47,8 +50,7 @@ class PlanJob:
             avoid: pools that this job was just taken back from.
             owner: whose machines' history tells how often pools take them back, where the objective asks; "" for none.
         """
-        opened = {(settings.provider, settings.region) for settings in self.regions.regions()}
-        open_regions = frozenset(place for place in opened if place[0] in self.launchable)
+        open_regions = frozenset(place for place in self._opened() if place[0] in self.launchable)
         providers = sorted({provider for provider, _ in open_regions})
         asks = owner and spec.objective == "expected_cost"
         limits = replace(
@@ -59,3 +61,6 @@ class PlanJob:
             history=self.history(owner) if asks else {},
         )
         return plan(self.catalogue.offers(), spec.instance_specs, limits)
+
+    def _opened(self) -> frozenset[tuple[str, str]]:
+        return frozenset((settings.provider, settings.region) for settings in self.regions.regions())
