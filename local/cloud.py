@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 
 from werkzeug.serving import BaseWSGIServer, WSGIRequestHandler, make_server
 
-from local import azure_pricing, gcp_pricing
+from local import arm, azure_pricing, gcp_pricing
 from local.aws_pricing import AwsPricingFace, is_meant
 from local.ec2 import Ec2Face
 from local.ec2_moto import Moto
@@ -104,11 +104,14 @@ def _build(options: argparse.Namespace, running: ExitStack) -> BaseWSGIServer:
         running.callback(metal.close)
         market.subscribe(metal.hear)
     _start_ticking(market, running)
+    azure = arm.ArmFace(market, faults)
+    market.subscribe(azure.hear)
     # A cloud's other faces are added here, each with what tells its requests from those for EC2.
     faces = (
         (_is_for_levers, Levers(market, faults, moto)),
         (is_meant, AwsPricingFace(market, faults)),
         (gcp_pricing.is_meant, gcp_pricing.GcpPricingFace(market, faults)),
+        (arm.is_meant, azure),
         (azure_pricing.is_meant, azure_pricing.AzurePricingFace(market, faults)),
     )
     front = _Front(faces, Ec2Face(market, faults, moto))

@@ -52,7 +52,8 @@ def _request(cloud: Cloud, call: Call) -> tuple[LaunchRequest, tuple[PoolKey, ..
         fingerprint=_fingerprint(params),
         client_token=_client_token(params),
         max_price_usd_hour=max_price,
-        stop_on_shutdown=params.text("InstanceInitiatedShutdownBehavior") != "terminate",
+        stop_on_shutdown=purchase is Purchase.ON_DEMAND
+        and params.text("InstanceInitiatedShutdownBehavior") != "terminate",
         user_data=_user_data(params),
         tags=_tags(params, "instance"),
         details=_details(params, image, root_gib, subnet, groups),
