@@ -86,6 +86,7 @@ class Levers:
             "interrupt": self._interrupt,
             "rebalance": self._rebalance,
             "kill": self._kill,
+            "switch_off": self._switch_off,
             "exhaust": self._exhaust,
             "restore": self._restore,
             "capacity": self._capacity,
@@ -139,6 +140,10 @@ class Levers:
         wish = body_of.Kill.model_validate_json(body)
         reason = None if wish.code is None else StateReason(wish.code, wish.message or f"{wish.code}: ordered")
         self._market.kill(wish.allocated_id, reason)
+        return {}
+
+    def _switch_off(self, body: bytes) -> Json:
+        self._market.os_shutdown(body_of.OneMachine.model_validate_json(body).allocated_id)
         return {}
 
     def _exhaust(self, body: bytes) -> Json:
