@@ -11,8 +11,8 @@ from spotferry.providers.azure.describe import Seen
 from spotferry.providers.azure.names import VmId, carries, vm_id, vm_name
 from spotferry.types.instance import Attempt, Instance
 
-VISIBLE_AFTER = timedelta(minutes=5)
-"""How long Azure may fail to show a machine that it makes."""
+VISIBLE_AFTER = timedelta(seconds=30)
+"""How long Azure may fail to show a machine that it makes; its own address knows it at once, as a rule."""
 FEW = 4
 """So many machines are asked for one by one; the list of a whole subscription is longer."""
 MOST_CONFIRMED = 20
@@ -106,9 +106,11 @@ class Sweep:
 
 
 def is_young(instance: Instance, now: datetime) -> bool:
-    """The machine was made so recently that Azure may not show it yet."""
+    """The machine was made so recently that Azure may not show it yet; not one that was seen or is ordered to end."""
     made = instance.created_at
     if isinstance(instance, Attempt):
+        if instance.arrived_at or instance.ending:
+            return False
         made = instance.launched_at or instance.requested_at
     return made is not None and now - made < VISIBLE_AFTER
 
