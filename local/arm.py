@@ -110,7 +110,7 @@ class ArmFace:
         return Answer(201, model_view(vm), headers, lost)
 
     def _made(self, group: str, name: str, body: Json) -> Vm:
-        wish = wish_of(name, body)
+        wish = wish_of(group, name, body)
         vm = Vm(group, name, body, self._market.now(), len(self._operations) + 1)
         ordered = self._faults.take_error("azure.operation", vm.region)
         if ordered is not None:

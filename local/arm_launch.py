@@ -37,8 +37,8 @@ class Wish:
     siblings: tuple[PoolKey, ...]
 
 
-def wish_of(name: str, body: Json) -> Wish:
-    """What the body asks for.
+def wish_of(group: str, name: str, body: Json) -> Wish:
+    """What the body asks for, of a resource group.
 
     Raises:
         RestError: Azure would refuse it.
@@ -65,7 +65,7 @@ def wish_of(name: str, body: Json) -> Wish:
         bills_when_stopped=True,
         user_data=_custom_data(_part(properties, "osProfile")),
         tags={str(k): str(v) for k, v in (body.get("tags") or {}).items()},
-        details={"image_id": image},
+        details={"image_id": image, "group": group},
         allocated_id=name,
     )
     return Wish(request, tuple(PoolKey(facts.PROVIDER, region, other, size, purchase) for other in zones))

@@ -24,6 +24,7 @@ from werkzeug.serving import BaseWSGIServer, WSGIRequestHandler, make_server
 
 from local import arm, azure_pricing, gcp_pricing
 from local.aws_pricing import AwsPricingFace, is_meant
+from local.azure_events import EventGrid
 from local.ec2 import Ec2Face
 from local.ec2_moto import Moto
 from local.levers import PREFIX, Levers
@@ -106,6 +107,10 @@ def _build(options: argparse.Namespace, running: ExitStack) -> BaseWSGIServer:
     _start_ticking(market, running)
     azure = arm.ArmFace(market, faults)
     market.subscribe(azure.hear)
+    if options.azure_events:
+        grid = EventGrid(options.azure_events, market)
+        running.callback(grid.close)
+        market.subscribe(grid.hear)
     # A cloud's other faces are added here, each with what tells its requests from those for EC2.
     faces = (
         (_is_for_levers, Levers(market, faults, moto)),
@@ -140,6 +145,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--speed-up", type=_positive, default=10.0, help="divides the cloud's own delays")
     parser.add_argument("--boot-seconds", type=_positive, default=0.5)
     parser.add_argument("--bus-endpoint", default="", help=_BUS_HELP)
+    parser.add_argument("--azure-events", default="", help="where Event Grid posts what happens to Azure's machines")
     parser.add_argument("--first-uid", type=int, default=FIRST_UID, help="machines run as users from this one on")
     parser.add_argument("--no-metal", action="store_true", help="sell machines that have no processes")
     return parser.parse_args(arguments)
