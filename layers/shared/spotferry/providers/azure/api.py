@@ -39,7 +39,6 @@ TOTAL_SECONDS = 19.0
 _FIRST_PAUSE_SECONDS = 0.5
 _LONGEST_PAUSE_SECONDS = 4.0
 _TRIES = 5
-_TRANSPORT_KEEPS = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,9 +117,11 @@ def connect() -> Connection:
     return connection(who, subscription, os.environ.get(MANAGER_ENDPOINT, RESOURCE_MANAGER).rstrip("/"))
 
 
-def connection(who: TokenCredential, subscription: str, base_url: str) -> Connection:
+def connection(
+    who: TokenCredential, subscription: str, base_url: str, transport: RequestsTransport | None = None
+) -> Connection:
     """Clients that repeat nothing by themselves: `Calls` does. They wait for no operation and register no provider."""
-    transport = RequestsTransport(connection_timeout=CONNECT_SECONDS, read_timeout=READ_SECONDS)
+    transport = transport or RequestsTransport(connection_timeout=CONNECT_SECONDS, read_timeout=READ_SECONDS)
     token = _Token(who, base_url)
     policies = [
         RequestIdPolicy(),

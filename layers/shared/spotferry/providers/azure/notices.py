@@ -1,8 +1,8 @@
 """Azure's announcements from Event Grid (health of resources), parsed; needs no SDK.
 
-An event comes in Event Grid's own schema or as a CloudEvent: what tells them apart is where the kind and the time are. An
-unknown kind is none of ours; a known one with other content than it promises is `InvalidInput`, so that it is counted and
-set aside. These events come after the fact: the warning before it is the machine's own metadata service's.
+An event comes in Event Grid's own schema or as a CloudEvent: what tells them apart is where the kind and the time are.
+An unknown kind is none of ours; a known one with other content than it promises is `InvalidInput`, so that it is counted
+and set aside. These events come after the fact: the warning before it is the machine's own metadata service's.
 """
 
 from collections.abc import Callable, Mapping
@@ -66,13 +66,14 @@ def _availability(properties: Mapping[str, object], _at: datetime | None) -> tup
 
 
 def _properties(envelope: Mapping[str, object]) -> Mapping[str, object]:
-    found: object = envelope
+    found = envelope
     path = ""
     for part in ("data", "resourceInfo", "properties"):
         path = f"{path}.{part}".lstrip(".")
-        found = found.get(part) if isinstance(found, Mapping) else None
-        if not isinstance(found, Mapping):
+        inner = found.get(part)
+        if not isinstance(inner, Mapping):
             raise _wrong(path, "must be an object")
+        found = inner
     return found
 
 
