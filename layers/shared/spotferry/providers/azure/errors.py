@@ -13,9 +13,9 @@ from typing import Any
 from azure.core.exceptions import (
     AzureError,
     ClientAuthenticationError,
+    DecodeError,
     HttpResponseError,
-    ServiceRequestError,
-    ServiceResponseError,
+    IncompleteReadError,
 )
 
 from spotferry.providers.azure.verdicts import (
@@ -35,6 +35,8 @@ VENDOR_ERRORS = (AzureError,)
 MALFORMED = (AttributeError, KeyError, TypeError, ValueError)
 """What the SDK raises when an answer is not what the API promises."""
 MALFORMED_ANSWER = "MalformedAnswer"
+_UNREADABLE = (DecodeError, IncompleteReadError)
+"""What it raises when an answer broke off, or is none of its kind."""
 
 _SERVER_ERRORS = 500
 _THROTTLED, _NOT_AUTHENTICATED, _NOT_FOUND, _GONE_BEFORE = 429, 401, 404, 412
@@ -85,7 +87,7 @@ def failure_of(error: Exception) -> Failure:
     """What the SDK's exception says."""
     # Any: the SDK's response types differ by transport; all of them have `status_code`, `headers` and `text`.
     response: Any = error.response if isinstance(error, HttpResponseError) else None
-    if response is not None:
+    if response is not None and not isinstance(error, _UNREADABLE):
         status = int(response.status_code or 0)
         code, message = words_of(_body(response))
         return Failure(
@@ -95,7 +97,8 @@ def failure_of(error: Exception) -> Failure:
             _retry_after(response.headers),
         )
     if isinstance(error, AzureError):
-        lost = isinstance(error, ServiceRequestError | ServiceResponseError)
+        # Credentials are asked for before anything is sent; every other silence may have been heard.
+        lost = not isinstance(error, ClientAuthenticationError)
         return Failure(type(error).__name__, str(error.message)[:_LONGEST_WORDS], lost=lost)
     return Failure(MALFORMED_ANSWER, f"{type(error).__name__}: {error}"[:_LONGEST_WORDS], lost=True)
 
@@ -111,8 +114,7 @@ def words_of(body: object) -> tuple[str, str]:
         if error.get("code") not in _WRAPPERS or not isinstance(first, Mapping):
             break
         error = first
-    message = error.get("message") or error.get("error_description") or ""
-    return str(error.get("code") or error.get("error") or ""), str(message)[:_LONGEST_WORDS]
+    return str(error.get("code") or ""), str(error.get("message") or "")[:_LONGEST_WORDS]
 
 
 def launch_error(failure: Failure, region: str, *, own_image: bool = False) -> ProviderError:

@@ -1,7 +1,7 @@
 """Azure's announcements from Event Grid (health of resources), parsed; needs no SDK.
 
-An event comes in Event Grid's own schema or as a CloudEvent: what tells them apart is where the kind and the time are.
-An unknown kind is none of ours; a known one with other content than it promises is `InvalidInput`, so that it is counted
+An event comes in Event Grid's own schema or as a CloudEvent: what tells them apart is where kind and time are. An
+unknown kind is none of ours; a known one with other content than it promises is `InvalidInput`, so that it is counted
 and set aside. These events come after the fact: the warning before it is the machine's own metadata service's.
 """
 
