@@ -166,7 +166,7 @@ class ArmFace:
     def _deallocate(self, request: Request) -> Answer:
         vm = self._known(request, "azure.vm.deallocate")
         vm.deallocated = True
-        if vm.machine is not None:
+        if vm.machine is not None and vm.machine.live:
             self._market.os_shutdown(vm.name)
         return Answer(202, None, self._begun(request, vm))
 

@@ -52,39 +52,41 @@ def annotated(machine: Machine, event: MarketEvent) -> Json | None:
     told = _ANNOTATIONS.get(machine.reason.code)
     if told is None:
         return None
-    name, reason, summary, context, category = told
     group = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/{machine.request.details['group']}"
     target = f"{group}/providers/Microsoft.Compute/virtualMachines/{machine.allocated_id}"
-    event_id = str(uuid.uuid4())
-    properties = {
-        "targetResourceId": target,
-        "targetResourceType": "Microsoft.Compute/virtualMachines",
-        "occurredTime": utc(event.at),
-        "annotationName": name,
-        "reason": reason,
-        "summary": summary,
-        "context": context,
-        "category": category,
-    }
-    resource = {
-        "id": f"{target}/providers/Microsoft.ResourceHealth/resourceAnnotations/{event_id}",
-        "name": event_id,
-        "type": "Microsoft.ResourceHealth/resourceAnnotations",
-        "properties": properties,
-    }
+    event_id, at = str(uuid.uuid4()), utc(event.at)
     return {
         "id": event_id,
         "topic": f"/subscriptions/{SUBSCRIPTION}",
         "subject": target,
         "data": {
-            "resourceInfo": resource,
-            "operationalInfo": {"resourceEventTime": utc(event.at)},
+            "resourceInfo": _resource(target, event_id, at, told),
+            "operationalInfo": {"resourceEventTime": at},
             "apiVersion": "2022-08-01",
         },
         "eventType": _KIND,
         "dataVersion": "1",
         "metadataVersion": "1",
-        "eventTime": utc(event.at),
+        "eventTime": at,
+    }
+
+
+def _resource(target: str, event_id: str, at: str, told: tuple[str, str, str, str, str]) -> Json:
+    name, reason, summary, context, category = told
+    return {
+        "id": f"{target}/providers/Microsoft.ResourceHealth/resourceAnnotations/{event_id}",
+        "name": event_id,
+        "type": "Microsoft.ResourceHealth/resourceAnnotations",
+        "properties": {
+            "targetResourceId": target,
+            "targetResourceType": "Microsoft.Compute/virtualMachines",
+            "occurredTime": at,
+            "annotationName": name,
+            "reason": reason,
+            "summary": summary,
+            "context": context,
+            "category": category,
+        },
     }
 
 

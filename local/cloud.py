@@ -105,18 +105,12 @@ def _build(options: argparse.Namespace, running: ExitStack) -> BaseWSGIServer:
         running.callback(metal.close)
         market.subscribe(metal.hear)
     _start_ticking(market, running)
-    azure = arm.ArmFace(market, faults)
-    market.subscribe(azure.hear)
-    if options.azure_events:
-        grid = EventGrid(options.azure_events, market)
-        running.callback(grid.close)
-        market.subscribe(grid.hear)
     # A cloud's other faces are added here, each with what tells its requests from those for EC2.
     faces = (
         (_is_for_levers, Levers(market, faults, moto)),
         (is_meant, AwsPricingFace(market, faults)),
         (gcp_pricing.is_meant, gcp_pricing.GcpPricingFace(market, faults)),
-        (arm.is_meant, azure),
+        (arm.is_meant, _azure(options, market, faults, running)),
         (azure_pricing.is_meant, azure_pricing.AzurePricingFace(market, faults)),
     )
     front = _Front(faces, Ec2Face(market, faults, moto))
@@ -126,6 +120,17 @@ def _build(options: argparse.Namespace, running: ExitStack) -> BaseWSGIServer:
     running.callback(thread.join)
     running.callback(server.shutdown)
     return server
+
+
+def _azure(options: argparse.Namespace, market: Market, faults: Faults, running: ExitStack) -> arm.ArmFace:
+    """Azure's resource manager, and its Event Grid where somebody listens."""
+    face = arm.ArmFace(market, faults)
+    market.subscribe(face.hear)
+    if options.azure_events:
+        grid = EventGrid(options.azure_events, market)
+        running.callback(grid.close)
+        market.subscribe(grid.hear)
+    return face
 
 
 def _start_ticking(market: Market, running: ExitStack) -> None:
