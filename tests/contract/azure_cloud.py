@@ -1,5 +1,6 @@
 """azure for the contract: the adapter over the compute client, and the resource manager's face of the local market."""
 
+import json
 import os
 import socket
 import threading
@@ -10,6 +11,7 @@ from datetime import timedelta
 from decimal import Decimal
 from types import MappingProxyType
 from typing import Any
+from urllib.request import Request, urlopen
 
 import pytest
 from azure.core.credentials import AccessToken
@@ -19,7 +21,7 @@ from local.arm import PAGE
 from local.arm_model import SUBSCRIPTION
 from spotferry.ports.cloud import CloudProvider, RegionSettings, SettlesLaunches
 from spotferry.providers.azure import api as azure_api
-from spotferry.providers.azure import launch
+from spotferry.providers.azure import launch, sweep
 from spotferry.providers.azure.api import AzureApi, Connection, Pace
 from spotferry.providers.azure.provider import AzureProvider
 from spotferry.providers.context import ProviderContext
@@ -31,6 +33,7 @@ from tests.contract.waiting import wait_until
 
 GROUP = "spotferry-contract"
 SUBNET = f"/subscriptions/s/resourceGroups/{GROUP}/providers/Microsoft.Network/virtualNetworks/v/subnets/machines"
+AT_ONCE, PATIENT = timedelta(seconds=0.2), sweep.VISIBLE_AFTER
 _OTHER_TESTS = 150
 """Machines that the other tests of the module leave: a list of Azure has all of the subscription."""
 
@@ -110,8 +113,8 @@ class AzureFace(FaceCloud):
                 patch.delenv(name)
             patch.setenv("AZURE_SUBSCRIPTION_ID", SUBSCRIPTION)
             patch.setenv("AZURE_RESOURCE_MANAGER_URL", f"{self.url}/_azure/arm")
-            # A machine's own identity is looked for as well: nobody answers there.
-            patch.setenv("AZURE_POD_IDENTITY_AUTHORITY_HOST", "http://127.0.0.1:1")
+            # A workload's identity of which half is missing; else the library would look for a machine's, for seconds.
+            patch.setenv("IDENTITY_ENDPOINT", "http://127.0.0.1:1")
             yield self._provider(world, azure_api.connect)
 
     @contextmanager
@@ -138,6 +141,16 @@ class AzureFace(FaceCloud):
             raise refusal[0]
         return made
 
+    def hide_new_machines(self) -> None:
+        """For an hour; the adapter is as patient as it is with Azure."""
+        super().hide_new_machines()
+        sweep.VISIBLE_AFTER = PATIENT
+
+    def calm(self) -> None:
+        """What is not shown is missed at once, for here all is shown at once."""
+        super().calm()
+        sweep.VISIBLE_AFTER = AT_ONCE
+
     def candidate(self, region: int = 0) -> Candidate:
         """A small spot machine in a zone."""
         return a_d2s(self.regions[region], "1")
@@ -162,6 +175,14 @@ class AzureFace(FaceCloud):
     def calls_for(self, machines: int) -> int:
         """Pages of the subscription's list."""
         return -(-(machines + _OTHER_TESTS) // PAGE)
+
+    def names_in_group(self, kind: str) -> Sequence[str]:
+        """What there is of one kind beside machines."""
+        provider = "Compute" if kind == "disks" else "Network"
+        path = f"subscriptions/{SUBSCRIPTION}/resourceGroups/{GROUP}/providers/Microsoft.{provider}/{kind}"
+        headers = {"Authorization": f"Bearer {azure_pricing.TOKEN}"}
+        with urlopen(Request(f"{self.url}/_azure/arm/{path}", headers=headers), timeout=10) as answer:
+            return [row["name"] for row in json.load(answer)["value"]]
 
     def _of(self, attempt: Attempt) -> Sequence[Mapping[str, Any]]:  # Any: JSON of the levers
         """By the machine's name; of a name that was used twice both machines are on the list."""

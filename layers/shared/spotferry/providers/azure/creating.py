@@ -25,7 +25,7 @@ from spotferry.providers.azure.errors import (
 )
 from spotferry.types.errors import CapacityError, ProviderError, ProviderUnavailable
 
-VERDICT_PAUSES_SECONDS = (2.0, 3.0)
+VERDICT_AFTER_SECONDS = 4.0
 """When a launch that was accepted is looked at: most stockouts are known by then, and the rest is settled later."""
 _FAILED = frozenset({"failed", "canceled"})
 
@@ -93,25 +93,22 @@ def _sent(connection: Connection, place: Place, body: Mapping[str, object]) -> A
 
 
 def await_verdict(calls: Calls, accepted: Accepted, place: Place) -> None:
-    """Look a few seconds whether the launch fails at once; what is not known then is settled later.
+    """Look, some seconds later, whether the launch failed at once; what is not known then is settled later.
 
     Raises:
         CapacityError: it failed; the order to delete what it left has been given.
         ProviderUnavailable: it failed, and that order was not accepted: ask again.
     """
-    for pause in VERDICT_PAUSES_SECONDS:
-        if not accepted.operation or not calls.wait(pause):
-            return
-        try:
-            told = calls.ask(lambda c: c.send(HttpRequest("GET", accepted.operation)).json())
-            status = str(told["status"]).lower()
-        except (ProviderError, *MALFORMED):
-            return
-        if status in _FAILED:
-            code, message = words_of(told)
-            raise undone(calls, place, code or "OperationFailed", message)
-        if status == "succeeded":
-            return
+    if not accepted.operation or not calls.wait(VERDICT_AFTER_SECONDS):
+        return
+    try:
+        told = calls.ask(lambda c: c.send(HttpRequest("GET", accepted.operation)).json())
+        failed = str(told["status"]).lower() in _FAILED
+    except (ProviderError, *MALFORMED):
+        return
+    if failed:
+        code, message = words_of(told)
+        raise undone(calls, place, code or "OperationFailed", message)
 
 
 def undone(calls: Calls, place: Place, code: str, message: str) -> CapacityError:
