@@ -28,7 +28,7 @@ _ROUTES = (
     (rf"GET {_VM}", "list"),
     (rf"GET {_COMPUTE}/virtualMachines", "list"),
     (rf"GET {_COMPUTE}/locations/[^/]+/operations/(?P<id>[^/]+)", "operation"),
-    (rf"GET {_COMPUTE}/locations/(?P<region>[^/]+)/publishers/(?P<image>.+)", "image"),
+    (rf"GET {_COMPUTE}/locations/(?P<region>[^/]+)/publishers/(?P<image>.+/versions(?:/[^/]+)?)", "image"),
     (rf"GET {_GROUP}(?:Network|Compute)/(?P<kind>networkInterfaces|publicIPAddresses|disks)", "parts"),
     (rf"GET {_GROUP}(?:Network|Compute)/(?P<kind>networkInterfaces|publicIPAddresses|disks)/(?P<name>[^/]+)", "part"),
     (
