@@ -106,6 +106,22 @@ def test_missing_is_not_gone_while_a_machine_is_new(rig: Rig, changes: Json, sta
     assert {s.state for s in rig.provider.describe_instance(many(FEW + 1, **changes), "")} == {state}
 
 
+@pytest.mark.parametrize(
+    ("changes", "by"),
+    [
+        ({}, ""),
+        ({"taken_back": True, "ending": True}, "cloud"),
+        ({"ending": True}, "us"),
+        ({"ended_by": "launch"}, "launch"),
+    ],
+)
+def test_who_ended_what_is_gone(rig: Rig, changes: Json, by: str) -> None:
+    """A notice said that Azure takes it, or we ordered its end; else nobody knows yet."""
+    [seen] = rig.provider.describe_instance([an_attempt(allocated_id=TOKEN, **changes)], "")
+    assert isinstance(seen, Attempt)
+    assert (seen.state, seen.ended_by) == ("terminated", by)
+
+
 def test_a_list_without_machines_proves_nothing(rig: Rig) -> None:
     """An answer that has no list is no empty list; and a list that never ends is an error."""
     rig.script.answer(LIST, Answer(200, {"message": "hello"}))

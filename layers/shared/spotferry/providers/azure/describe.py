@@ -187,10 +187,12 @@ def as_seen(instance: _InstanceT, seen: Seen) -> _InstanceT:
 
 
 def as_gone(instance: _InstanceT) -> _InstanceT:
-    """The instance of which Azure has no machine."""
+    """The instance of which Azure has no machine; who ended it, as far as a notice or our own order tells."""
     changes: dict[str, object] = {"state": "terminated"}
     if isinstance(instance, Attempt):
         changes["cloud_reason"] = instance.cloud_reason or f"{GONE}: Azure has no such machine any more"
+        known = "cloud" if instance.taken_back else "us" if instance.ending else ""
+        changes["ended_by"] = instance.ended_by or known
     return instance.model_copy(update=changes)
 
 
