@@ -22,8 +22,9 @@ from typing import TYPE_CHECKING
 
 from werkzeug.serving import BaseWSGIServer, WSGIRequestHandler, make_server
 
-from local import azure_pricing, gce, gcp_pricing
+from local import arm, azure_pricing, gce, gcp_pricing
 from local.aws_pricing import AwsPricingFace, is_meant
+from local.azure_events import EventGrid
 from local.ec2 import Ec2Face
 from local.ec2_moto import Moto
 from local.gcp_audit import AuditLog
@@ -111,6 +112,7 @@ def _build(options: argparse.Namespace, running: ExitStack) -> BaseWSGIServer:
         (gce.is_meant, gce.GceFace(market, faults)),
         (places.is_meant, places),
         (gcp_pricing.is_meant, gcp_pricing.GcpPricingFace(market, faults)),
+        (arm.is_meant, _azure(market, faults)),
         (azure_pricing.is_meant, azure_pricing.AzurePricingFace(market, faults)),
     )
     front = _Front(faces, Ec2Face(market, faults, moto))
@@ -123,7 +125,7 @@ def _build(options: argparse.Namespace, running: ExitStack) -> BaseWSGIServer:
 
 
 def _tell_of_events(options: argparse.Namespace, market: Market, running: ExitStack) -> None:
-    """Each cloud's own way out: EC2's events go to the bus, Google's audit log to its relay."""
+    """Each cloud's own way out: EC2's events go to the bus, Google's audit log to its relay, Azure's to Event Grid."""
     if options.bus_endpoint:
         notices = Notices(options.bus_endpoint)
         running.callback(notices.close)
@@ -132,6 +134,17 @@ def _tell_of_events(options: argparse.Namespace, market: Market, running: ExitSt
         audit_log = AuditLog(market, options.gcp_relay)
         running.callback(audit_log.close)
         market.subscribe(audit_log.hear)
+    if options.azure_events:
+        grid = EventGrid(options.azure_events, market)
+        running.callback(grid.close)
+        market.subscribe(grid.hear)
+
+
+def _azure(market: Market, faults: Faults) -> arm.ArmFace:
+    """Azure's resource manager."""
+    face = arm.ArmFace(market, faults)
+    market.subscribe(face.hear)
+    return face
 
 
 def _start_ticking(market: Market, running: ExitStack) -> None:
@@ -152,6 +165,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--boot-seconds", type=_positive, default=0.5)
     parser.add_argument("--bus-endpoint", default="", help=_BUS_HELP)
     parser.add_argument("--gcp-relay", default="", help="where Google's audit log of preemptions is posted")
+    parser.add_argument("--azure-events", default="", help="where Event Grid posts what happens to Azure's machines")
     parser.add_argument("--first-uid", type=int, default=FIRST_UID, help="machines run as users from this one on")
     parser.add_argument("--no-metal", action="store_true", help="sell machines that have no processes")
     return parser.parse_args(arguments)

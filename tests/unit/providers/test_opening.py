@@ -112,6 +112,6 @@ def test_settings_need_no_sdk() -> None:
     code = (
         "import sys; from spotferry.providers import registry; from spotferry.providers.opening import settings_of\n"
         "for name in registry.with_part('settings'): settings_of(name)\n"
-        "sys.exit(any(name in sys.modules for name in ('boto3', 'botocore', 'google', 'azure')))"
+        "sys.exit(any(name in sys.modules for name in ('boto3', 'botocore', 'google.auth', 'azure')))"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False, timeout=60).returncode == 0

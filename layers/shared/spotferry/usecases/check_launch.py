@@ -29,6 +29,7 @@ class CheckLaunch:
         if attempt.is_gone or attempt.ending:
             return
         if attempt.allocated_id:
+            # A machine that has spoken was made.
             if not attempt.arrived_at:
                 self._settle(job_id, attempt)
             return
