@@ -7,6 +7,7 @@ from typing import Protocol
 
 from local import imds
 from local.market_model import Machine
+from local.no_metadata import NoMetadataService
 
 
 class MetadataService(Protocol):
@@ -22,5 +23,8 @@ class MetadataService(Protocol):
         ...
 
 
-SERVICES: Mapping[str, Callable[[Machine], MetadataService]] = {"aws": imds.MetadataService}
+SERVICES: Mapping[str, Callable[[Machine], MetadataService]] = {
+    "aws": imds.MetadataService,
+    "paperspace": NoMetadataService,
+}
 """By the cloud's name; each starts serving when it is made."""

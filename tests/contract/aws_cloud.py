@@ -40,6 +40,7 @@ class AwsCloud:
     takes_price_cap = True
     sells_once = True
     tells_take_backs = True
+    disks_grow = False
     nonsense: Sequence[bytes] = (b"<html>Back soon</html", b'{"message": "not the API"}', b"")
 
     def __init__(self, session: boto3.session.Session, url: str | None) -> None:

@@ -5,10 +5,20 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from spotferry.ports.cloud import Clock
+from spotferry.types.errors import Misconfigured
 from spotferry.types.instance import Attempt
 
 DEPLOYMENT_TAG = "spotferry:deployment"
 """The tag (label) whose value is the deployment: every machine carries it, and only such a machine is ours."""
+
+
+def no_secret(name: str) -> str:
+    """There are no secrets here.
+
+    Raises:
+        Misconfigured: always.
+    """
+    raise Misconfigured(f"there is no secret {name}: nothing here keeps secrets")
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,11 +29,14 @@ class ProviderContext:
         deployment: its name, the value of `DEPLOYMENT_TAG` on its machines.
         user_data: the user data of an attempt's machine; the same text for the same attempt, whenever it is asked.
         clock: tells the time.
+        secret: a secret of the deployment for a cloud that is spoken to with a key, by its name; Misconfigured where it
+            is missing. Clouds that trust an identity need none.
     """
 
     deployment: str
     user_data: Callable[[Attempt], str]
     clock: Clock
+    secret: Callable[[str], str] = no_secret
 
 
 def no_note(region: str, oddity: str, subject: str) -> None:
