@@ -38,7 +38,7 @@ PREFIX = "/_paperspace/v1/"
 ACCOUNT = "paperspace"
 """The name of the credentials for the levers."""
 API_KEY = "local-paperspace-key"
-KEY_NAME = "paperspace-api-key"
+KEY_NAME = "paperspace/api-key"
 """The key, and the name under which a deployment keeps it."""
 _ALWAYS = datetime(2020, 1, 1, tzinfo=UTC)
 _MOST = 120

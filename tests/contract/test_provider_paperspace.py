@@ -6,6 +6,7 @@ import pytest
 
 from local import paperspace
 from spotferry.ports.cloud import CloudProvider
+from spotferry.providers.paperspace.credentials import VARIABLE
 from spotferry.providers.paperspace.provider import PaperspaceProvider
 from spotferry.types.errors import NotYet, TryNextRegion
 from spotferry.types.instance import Attempt
@@ -19,7 +20,8 @@ from tests.contract.waiting import wait_until
 @pytest.fixture(scope="module")
 def cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PaperspaceCloud]:
     """One local cloud for all tests; each cleans up after itself."""
-    with market_process(tmp_path_factory.mktemp("paperspace")) as port:
+    with pytest.MonkeyPatch.context() as patch, market_process(tmp_path_factory.mktemp("paperspace")) as port:
+        patch.delenv(VARIABLE, raising=False)
         face = PaperspaceCloud(port)
         face.calm()
         yield face

@@ -29,13 +29,7 @@ GUARDED = {
     "iam:PassRole": {"CreateInstanceFunction"},
     "iam:CreateServiceLinkedRole": {"CreateInstanceFunction"},
     "ec2:TerminateInstances": {"DestroyInstanceFunction", "PollStatusFunction"},
-    "kms:Decrypt": {
-        "CreateInstanceFunction",
-        "DestroyInstanceFunction",
-        "HandleInterruptionFunction",
-        "PollStatusFunction",
-        "ReceiveReportFunction",
-    },
+    "kms:Decrypt": {"ReceiveReportFunction"},
 }
 # A launch refers to or makes these beside the machine itself; what guards it is the tag on the machine.
 UNGUARDED_STATEMENTS = {"LaunchUsing"}
@@ -140,10 +134,8 @@ def test_no_function_may_delete_records_or_scan_tables(template: Template) -> No
 
 
 def test_secrets_are_opened_by_those_who_hand_them_out(template: Template) -> None:
-    """The token key is read where tokens are made or checked, jobs' secrets only where agents say hello, the keys of
-    clouds only where clouds are called.
-    """
-    openers: dict[str, set[str]] = {"ReadTokenKey": set(), "ResolveSecrets": set(), "ReadCloudKeys": set()}
+    """The token key is read where tokens are made or checked, jobs' secrets only where agents say hello."""
+    openers: dict[str, set[str]] = {"ReadTokenKey": set(), "ResolveSecrets": set()}
     for name, properties in functions(template).items():
         for statement in statements(properties):
             if statement["Sid"] in openers:
@@ -151,24 +143,6 @@ def test_secrets_are_opened_by_those_who_hand_them_out(template: Template) -> No
     assert openers == {
         "ReadTokenKey": {"CreateInstanceFunction", "ReceiveReportFunction"},
         "ResolveSecrets": {"ReceiveReportFunction"},
-        "ReadCloudKeys": {
-            "CreateInstanceFunction",
-            "DestroyInstanceFunction",
-            "HandleInterruptionFunction",
-            "PollStatusFunction",
-        },
-    }
-
-
-def test_what_calls_clouds_has_their_libraries(template: Template) -> None:
-    """Every function that loads a cloud's adapter has the layer of the clouds' libraries; the API's have not."""
-    layered = {name for name, properties in functions(template).items() if properties.get("Layers")}
-    assert layered == {
-        "CreateInstanceFunction",
-        "DestroyInstanceFunction",
-        "HandleInterruptionFunction",
-        "PollStatusFunction",
-        "RefreshPricesFunction",
     }
 
 

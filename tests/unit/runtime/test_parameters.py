@@ -84,3 +84,20 @@ def test_a_secret_that_is_missing_is_named_without_any_value() -> None:
     with pytest.raises(Misconfigured, match=f"no secret B: put it at {PREFIX}/secrets/<name>") as missing:
         parameters.resolve(["A", "B"])
     assert "hush" not in str(missing.value)
+
+
+def test_a_clouds_key_is_read_when_it_is_asked_for() -> None:
+    """One that was changed is the new one; a blank at its end is no part of it."""
+    ssm = FakeSsm(clouds__paperspace__key="k1\n")
+    parameters = Parameters(PREFIX, lambda: ssm, FakeClock())
+    assert parameters.cloud_secret("paperspace/key") == "k1"
+    ssm.values["clouds/paperspace/key"] = "k2"
+    assert parameters.cloud_secret("paperspace/key") == "k2"
+
+
+@pytest.mark.parametrize("values", [{}, {"clouds__paperspace__key": " "}])
+def test_a_clouds_key_that_is_missing_is_named(values: dict[str, str]) -> None:
+    """The operator reads where to put it."""
+    parameters = Parameters(PREFIX, lambda: FakeSsm(**values), FakeClock())
+    with pytest.raises(Misconfigured, match=f"{PREFIX}/clouds/paperspace/key"):
+        parameters.cloud_secret("paperspace/key")

@@ -13,12 +13,8 @@ DEPLOYMENT_TAG = "spotferry:deployment"
 
 
 def no_secret(name: str) -> str:
-    """There are no secrets here.
-
-    Raises:
-        Misconfigured: always.
-    """
-    raise Misconfigured(f"there is no secret {name}: nothing here keeps secrets")
+    """The secrets of a deployment that has none."""
+    raise Misconfigured(f"there is no secret {name}: this deployment keeps none")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +25,8 @@ class ProviderContext:
         deployment: its name, the value of `DEPLOYMENT_TAG` on its machines.
         user_data: the user data of an attempt's machine; the same text for the same attempt, whenever it is asked.
         clock: tells the time.
-        secret: a secret of the deployment for a cloud that is spoken to with a key, by its name; Misconfigured where it
-            is missing. Clouds that trust an identity need none.
+        secret: the deployment's secret of this name for a cloud that has no federation (`paperspace/api-key`); raises
+            Misconfigured when there is none, with what to do.
     """
 
     deployment: str

@@ -18,8 +18,8 @@ class Parameters:
     """The deployment's part of the parameter store.
 
     Args:
-        prefix: "/spotferry/<deployment>"; below it are `regions/<provider>/<region>`, `secrets/<name>` of jobs, and
-            `clouds/<name>`.
+        prefix: "/spotferry/<deployment>"; below it are `regions/<provider>/<region>`, `secrets/<name>` of jobs and
+            `clouds/<provider>/<name>`, the keys of clouds.
         client: makes the SSM client, on first use.
         clock: tells the time.
     """
@@ -31,7 +31,6 @@ class Parameters:
         self._lock = threading.Lock()
         self._regions: Sequence[RegionSettings] = ()
         self._read_at: datetime | None = None
-        self._keys: dict[str, tuple[datetime, str]] = {}
 
     def regions(self) -> Sequence[RegionSettings]:
         """The launch regions that were set up; read again after a minute.
@@ -71,24 +70,16 @@ class Parameters:
         return found
 
     def cloud_secret(self, name: str) -> str:
-        """What the deployment calls a cloud with, decrypted; kept for a minute, so that a new one is soon used.
+        """The key of a cloud, such as `paperspace/api-key`, decrypted; never kept.
 
         Raises:
-            Misconfigured: it is not there; the message names it.
+            Misconfigured: it is not there, or empty; the message says where to put it.
         """
         path = f"{self._prefix}/clouds/{name}"
-        with self._lock:
-            known = self._keys.get(path)
-            if known is None or known[0] + _KEEP <= self._clock():
-                known = (self._clock(), self._read_secret(path))
-                self._keys[path] = known
-            return known[1]
-
-    def _read_secret(self, path: str) -> str:
-        answer = self._client().get_parameters(Names=[path], WithDecryption=True)
-        value = str(answer["Parameters"][0]["Value"]).strip() if answer["Parameters"] else ""
+        found = self._client().get_parameters(Names=[path], WithDecryption=True)["Parameters"]
+        value = str(found[0]["Value"]).strip() if found else ""
         if not value:
-            raise Misconfigured(f"there is no secret at {path}: put it there as a SecureString")
+            raise Misconfigured(f"there is no secret {path}: put it there as a SecureString")
         return value
 
 

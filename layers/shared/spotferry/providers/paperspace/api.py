@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 import httpx
 
+from spotferry.providers.paperspace.credentials import ApiKey
 from spotferry.providers.paperspace.errors import (
     MALFORMED,
     NO_CREDENTIALS,
@@ -46,12 +47,12 @@ class PaperspaceApi:
     """One client for the process, made on first use; safe to share between threads.
 
     Args:
-        key: gives the API key when it is needed; Misconfigured where there is none.
+        key: gives the API key when it is needed.
         url: of the API; the environment's, or Paperspace's own, where none is given.
         pace: time and chance.
     """
 
-    def __init__(self, key: Callable[[], str], url: str = "", pace: Pace | None = None) -> None:
+    def __init__(self, key: ApiKey, url: str = "", pace: Pace | None = None) -> None:
         self._key = key
         self._url = (url or os.environ.get(ENDPOINT, URL)).rstrip("/")
         self.pace = pace or Pace()
@@ -71,7 +72,10 @@ class PaperspaceApi:
         """
         headers = {"Authorization": f"Bearer {self._key()}", "Accept": "application/json"}
         address = f"{self._url}{path}"
-        return self._connected().request(method, address, params=parameters, json=body, headers=headers)
+        answer = self._connected().request(method, address, params=parameters, json=body, headers=headers)
+        if answer.status_code == httpx.codes.UNAUTHORIZED:
+            self._key.forget()
+        return answer
 
     def _connected(self) -> httpx.Client:
         with self._lock:

@@ -8,6 +8,7 @@ from spotferry.ports.cloud import CloudProvider, RegionSettings
 from spotferry.providers.context import ProviderContext
 from spotferry.providers.paperspace import launch, machines
 from spotferry.providers.paperspace.api import Calls, Json, PaperspaceApi, pages, text_of
+from spotferry.providers.paperspace.credentials import ApiKey
 from spotferry.providers.paperspace.errors import event_error, launch_error
 from spotferry.providers.paperspace.fate import FAILED, fate_of, unseen
 from spotferry.providers.paperspace.launch import USER_DATA_LIMIT_BYTES
@@ -25,8 +26,6 @@ from spotferry.types.instance import INSTANCE_STATES, Attempt, Candidate, Instan
 
 __all__ = ["USER_DATA_LIMIT_BYTES", "PaperspaceProvider", "build"]
 
-API_KEY = "paperspace-api-key"
-"""Name of the parameter that holds the key of the API."""
 VISIBLE_AFTER = timedelta(minutes=5)
 """How long Paperspace may fail to show a machine that it made."""
 _SETTLES_WITHIN = timedelta(seconds=45)
@@ -34,7 +33,7 @@ _SETTLES_WITHIN = timedelta(seconds=45)
 
 def build(context: ProviderContext) -> CloudProvider:
     """The adapter for one deployment."""
-    return PaperspaceProvider(context, PaperspaceApi(partial(context.secret, API_KEY)))
+    return PaperspaceProvider(context, PaperspaceApi(ApiKey(context.secret)))
 
 
 class PaperspaceProvider:
