@@ -37,7 +37,7 @@ export AWS_DEFAULT_REGION ?= us-east-1
 
 .PHONY: help
 help: ## List the tasks
-	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' Makefile | awk -F '\t' '{ printf "  make %-10s %s\n", $$1, $$2 }'
+	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' Makefile | awk -F '\t' '{ printf "  make %-13s %s\n", $$1, $$2 }'
 
 .PHONY: setup
 setup: $(VENV)/.complete ## Make .venv: the locked packages, and the command `spotferry` from this tree
@@ -59,6 +59,10 @@ $(VENV_SAM)/.complete: requirements/sam.txt
 .PHONY: demo
 demo: setup ## Run the main job on this machine (JOB=path INTERRUPT_AT=7 SEED=3)
 	@exec $(PY) -m local.demo $(if $(JOB),--job "$(JOB)") $(if $(INTERRUPT_AT),--interrupt-at "$(INTERRUPT_AT)") $(if $(SEED),--seed "$(SEED)")
+
+.PHONY: new-provider
+new-provider: setup ## Begin a cloud: its folder, and a contract test that fails until it is filled (NAME=hetzner)
+	@$(PY) -m local.new_provider "$(NAME)"
 
 .PHONY: check
 check: lint ## The gate of every commit: linters, types, import law, unit tests
