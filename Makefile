@@ -72,6 +72,10 @@ check: lint ## The gate of every commit: linters, types, import law, unit tests
 test: setup setup-sam ## Run every test, the end-to-end ones too (ARGS="-k name")
 	@$(PY) -m pytest $(SPREAD) $(ARGS)
 
+.PHONY: contract-live
+contract-live: setup ## Run a cloud's contract against your account; it costs money (SPOTFERRY_LIVE=yes PROVIDER=aws)
+	@exec $(PY) -m tests.contract.live "$(PROVIDER)"
+
 .PHONY: lint
 lint: setup ## Ruff, mypy and the import law
 	@$(VENV)/bin/ruff check .
