@@ -142,3 +142,7 @@ class BanStore(Protocol):
         stored.
         """
         ...
+
+    def ban_reasons(self, providers: Sequence[str], now: datetime) -> Mapping[tuple[str, str], Mapping[str, str]]:
+        """Why each pattern in force is, by (provider, market): for the words of a plan that had to pass some over."""
+        ...
