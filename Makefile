@@ -64,6 +64,10 @@ demo: setup ## Run the main job on this machine (JOB=path INTERRUPT_AT=7 SEED=3)
 new-provider: setup ## Begin a cloud: its folder, and a contract test that fails until it is filled (NAME=hetzner)
 	@$(PY) -m local.new_provider "$(NAME)"
 
+.PHONY: demo-clouds
+demo-clouds: setup ## Run one job over AWS, Google Cloud, Azure and Paperspace on this machine (CLOUDS=aws,paperspace SEED=3)
+	@exec $(PY) -m local.demo_clouds $(if $(CLOUDS),--clouds "$(CLOUDS)") $(if $(SEED),--seed "$(SEED)")
+
 .PHONY: check
 check: lint ## The gate of every commit: linters, types, import law, unit tests
 	@$(PY) -m pytest -q $(SPREAD) tests/unit tests/functions tests/budgets

@@ -8,11 +8,12 @@ def test_nothing_is_said_without_a_reason() -> None:
     assert words_of_bans(3, {}) == ""
 
 
-def test_markets_with_one_reason_are_told_together() -> None:
-    """A pattern that is banned for the same reason in both markets is one thing."""
-    reasons = {("aws", "spot"): {"r/*/*": "a policy."}, ("aws", "on_demand"): {"r/*/*": "a policy."}}
+def test_places_and_markets_with_one_reason_are_told_together() -> None:
+    """What is banned for the same reason is one thing, in both markets and wherever; more than three are counted."""
+    here = {f"r{n}/*/*": "a policy." for n in range(5)}
+    reasons = {("aws", "spot"): here, ("aws", "on_demand"): here}
     assert words_of_bans(7, reasons) == (
-        " Left alone for now, 7 candidates: aws r (on-demand and spot) because a policy."
+        " Left alone for now, 7 candidates: aws r0, r1, r2 and 2 more places (on-demand and spot) because a policy."
     )
 
 
@@ -24,11 +25,13 @@ def test_the_widest_come_first_and_the_rest_are_counted() -> None:
     }
     words = words_of_bans(9, reasons)
     assert words.startswith(f" Left alone for now, 9 candidates: aws everywhere (spot) because {'x' * 157}...; ")
-    assert words.endswith("; aws r m5.* (spot) because quota; aws ra (spot) because full, and 2 more.")
+    assert words.endswith("; aws r m5.* (spot) because quota; aws ra (spot) because full; and for 2 more reasons.")
 
 
 def test_a_pool_without_a_zone_is_named_by_its_region() -> None:
-    """A cloud that places by region has no zone to name."""
-    assert "paperspace NY2 C4 (on-demand) because none" in words_of_bans(
-        1, {("paperspace", "on_demand"): {"NY2//C4": "none"}}
+    """A cloud that places by region has no zone to name; one candidate is one."""
+    assert words_of_bans(1, {("paperspace", "on_demand"): {"NY2//C4": "none"}}) == (
+        " Left alone for now, 1 candidate: paperspace NY2 C4 (on-demand) because none."
     )
+    assert "gcp us-central1-a e2 (spot)" in words_of_bans(1, {("gcp", "spot"): {"us-central1/us-central1-a/e2": "x"}})
+    assert "azure eastus 1 D2 (spot)" in words_of_bans(1, {("azure", "spot"): {"eastus/1/D2": "x"}})

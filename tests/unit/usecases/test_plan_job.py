@@ -48,7 +48,7 @@ def test_bans_and_avoided_pools_count(world: World) -> None:
     assert plan.chosen is not None
     assert plan.chosen.offer.instance_type == "m5.large"
     assert (plan.excluded["banned"], plan.excluded["avoided"]) == (1, 1)
-    assert plan.words.endswith(" Left alone for now, 1 candidates: aws us-east-1a t3.small (spot) because short.")
+    assert plan.words.endswith(" Left alone for now, 1 candidate: aws us-east-1a t3.small (spot) because short.")
 
 
 def test_a_plan_says_why_others_were_passed_over(world: World) -> None:

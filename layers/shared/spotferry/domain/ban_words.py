@@ -1,6 +1,6 @@
 """Why pools are left alone, in words that a person can act on."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 Reasons = Mapping[tuple[str, str], Mapping[str, str]]
 """Why each pattern in force is, by (provider, market)."""
@@ -17,29 +17,43 @@ def words_of_bans(banned: int, reasons: Reasons) -> str:
         banned: how many candidates were passed over for it.
         reasons: of what is in force for the clouds that were looked at.
     """
-    known: dict[tuple[str, str, str], list[str]] = {}
-    for (provider, market), patterns in sorted(reasons.items()):
-        for pattern, reason in sorted(patterns.items()):
-            known.setdefault((provider, pattern, reason), []).append(market.replace("_", "-"))
-    if not known:
+    grouped = _by_reason(reasons)
+    if not grouped:
         return ""
-    ranked = sorted(known.items(), key=lambda item: (-item[0][1].count("*"), item[0]))
-    told = [_told(provider, pattern, markets, reason) for (provider, pattern, reason), markets in ranked[:_MOST]]
+    ranked = sorted(grouped, key=lambda key: (-max(pattern.count("*") for pattern in grouped[key]), key))
+    told = [_told(provider, markets, grouped[provider, markets, why], why) for provider, markets, why in ranked[:_MOST]]
     more = len(ranked) - len(told)
-    rest = f", and {more} more" if more > 0 else ""
-    return f" Left alone for now, {banned} candidates: {'; '.join(told)}{rest}."
+    rest = f"; and for {more} more {'reason' if more == 1 else 'reasons'}" if more > 0 else ""
+    return f" Left alone for now, {banned} {'candidate' if banned == 1 else 'candidates'}: {'; '.join(told)}{rest}."
 
 
-def _told(provider: str, pattern: str, markets: list[str], reason: str) -> str:
-    where = "everywhere" if pattern == _EVERYWHERE else _place(pattern)
-    text = reason.rstrip(".")
+def _by_reason(reasons: Reasons) -> Mapping[tuple[str, tuple[str, ...], str], Sequence[str]]:
+    """The patterns by (provider, markets, reason)."""
+    markets: dict[tuple[str, str, str], list[str]] = {}
+    for (provider, market), patterns in sorted(reasons.items()):
+        for pattern, why in sorted(patterns.items()):
+            markets.setdefault((provider, why, pattern), []).append(market.replace("_", "-"))
+    grouped: dict[tuple[str, tuple[str, ...], str], list[str]] = {}
+    for (provider, why, pattern), sold in markets.items():
+        grouped.setdefault((provider, tuple(sold), why), []).append(pattern)
+    return grouped
+
+
+def _told(provider: str, markets: Sequence[str], patterns: Sequence[str], why: str) -> str:
+    places = [_place(pattern) for pattern in sorted(patterns, key=lambda pattern: (-pattern.count("*"), pattern))]
+    shown, more = ", ".join(places[:_MOST]), len(places) - _MOST
+    where = f"{shown} and {more} more places" if more > 0 else shown
+    text = why.rstrip(".")
     clipped = text if len(text) <= _REASON_CHARACTERS else f"{text[: _REASON_CHARACTERS - 3]}..."
     return f"{provider} {where} ({' and '.join(markets)}) because {clipped}"
 
 
 def _place(pattern: str) -> str:
     """A pattern over "region/zone/type" as a place: the parts that say something."""
-    parts = pattern.split("/")
-    said = [part for part in parts if part not in {"", "*"}]
-    region, zone = parts[0], parts[1] if len(parts) > 1 else ""
-    return " ".join(said[1:] if zone not in {"", "*"} and zone.startswith(region) else said) or pattern
+    if pattern == _EVERYWHERE:
+        return "everywhere"
+    region, _, rest = pattern.partition("/")
+    zone, _, kind = rest.partition("/")
+    # A zone that is named for its region says both.
+    parts = [zone, kind] if zone.startswith(region) and zone != "*" else [region, zone, kind]
+    return " ".join(part for part in parts if part not in {"", "*"}) or pattern
