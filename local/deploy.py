@@ -122,11 +122,13 @@ def _failure(events: Sequence[Mapping[str, str]]) -> str:
     return "template.yaml could not be deployed locally. " + ("; ".join(reasons) or "It did not end in time.")
 
 
-def set_up_regions(endpoint: str, regions: Sequence[str], provider: str = "aws") -> None:
-    """Write the settings of launch regions beside the home region's: the account's default network in each."""
+def set_up_regions(
+    endpoint: str, regions: Sequence[str], provider: str = "aws", network: Mapping[str, str] | None = None
+) -> None:
+    """Write the settings of launch regions beside the home region's: without a network, the account's default one."""
     ssm = client("ssm", endpoint)
     for region in regions:
-        settings = {"provider": provider, "region": region, "network": {}, "image_ids": {}}
+        settings = {"provider": provider, "region": region, "network": dict(network or {}), "image_ids": {}}
         ssm.put_parameter(
             Name=f"/spotferry/{DEPLOYMENT}/regions/{provider}/{region}",
             Value=json.dumps(settings),

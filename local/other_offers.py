@@ -25,6 +25,11 @@ def regions_of(cloud: str) -> tuple[str, ...]:
     return _REGIONS[cloud]
 
 
+def network_of(cloud: str) -> Mapping[str, str]:
+    """What the settings of the cloud's regions say of its network; nothing where the default one serves."""
+    return _NETWORKS.get(cloud, {})
+
+
 def offers_of(cloud: str) -> tuple[Offer, ...]:
     """All that the cloud sells here.
 
@@ -102,6 +107,13 @@ _REGIONS: Mapping[str, tuple[str, ...]] = {
     "gcp": tuple(gcp_facts.ZONES),
     "azure": tuple(azure_facts.ZONES),
     "paperspace": paperspace_facts.REGIONS,
+}
+_SUBSCRIPTION = "/subscriptions/00000000-0000-0000-0000-000000000000"
+_NETWORKS: Mapping[str, Mapping[str, str]] = {
+    "azure": {
+        "resource_group": "spotferry",
+        "subnet_id": f"{_SUBSCRIPTION}/resourceGroups/spotferry/providers/Microsoft.Network/virtualNetworks/v/subnets/s",
+    },
 }
 _OFFERS: Mapping[str, Callable[[], Iterator[Offer]]] = {"gcp": _gcp, "azure": _azure, "paperspace": _paperspace}
 CLOUDS = ("aws", *_OFFERS)

@@ -16,7 +16,7 @@ from pathlib import Path
 from local import azure_pricing, gcp_pricing, paperspace
 from local.deploy import REGION, client, deploy, set_up_keys, set_up_regions
 from local.offers import load_catalogue, load_market
-from local.other_offers import regions_of
+from local.other_offers import network_of, regions_of
 from local.services import Service, StartError, answers, clean_environment, free_port
 from local.template import Template
 
@@ -210,7 +210,7 @@ def _open_clouds(emulator_url: str, clouds: Sequence[str]) -> None:
     set_up_keys(emulator_url, {paperspace.KEY_NAME: paperspace.API_KEY})
     for cloud in clouds:
         regions = LAUNCH_REGIONS if cloud == "aws" else regions_of(cloud)
-        set_up_regions(emulator_url, [region for region in regions if region != REGION], cloud)
+        set_up_regions(emulator_url, [region for region in regions if region != REGION], cloud, network_of(cloud))
 
 
 def _start_services(folder: Path, options: Options) -> tuple[str, str]:
