@@ -1,7 +1,7 @@
 """One job over all clouds on this machine: taken back by each in turn, it goes on at the next and ends at the last.
 
 `python -m local.demo_clouds` starts a local cloud of its own in which the clouds are open. Before it has a cloud take
-the job's machine back it uses up that cloud's quotas, so that nothing more is to be had there; where the job goes then
+the job's machine back it uses up that cloud's quota, so that nothing more is to be had there; where the job goes then
 is the broker's own choice, by price. The verdict reads only the API, the bucket and the process table; the last line is
 one JSON object.
 """
@@ -23,9 +23,9 @@ import httpx
 from local.demo import LOOK_SECONDS, DemoError, Json, read_object, state_dir, submit
 from local.demo_story import Story, Teller
 from local.demo_verdict import clouds_verdict, verdict
-from local.other_offers import CLOUDS, regions_of
+from local.other_offers import CLOUDS
 from local.services import StartError
-from local.stack import LAUNCH_REGIONS, Options, Stack, poll, running
+from local.stack import Options, Stack, poll, running
 
 PATIENCE_SECONDS = 300
 SPEED_UP = 5.0
@@ -33,13 +33,17 @@ SPEED_UP = 5.0
 QUOTA_FAMILIES: Mapping[str, str] = {"aws": "Standard", "gcp": "gcp", "azure": "azure"}
 """What each cloud's spot quota is counted in, in the market."""
 _COUNT = Path(__file__).parent.parent / "examples" / "count" / "count.py"
+# One region of each is enough for a story.
+_REGIONS: Mapping[str, str] = {"aws": "us-east-1", "gcp": "us-central1", "azure": "eastus", "paperspace": "NY2"}
+# What it asks for is cheapest on AWS, then on Google Cloud, Azure and Paperspace, as the market opens.
 _JOB = """\
 name: clouds
 work_dir: "."
 instance_specs:
   cpu_cores: 1
-  memory_gb: 1
-  spot: fallback
+  memory_gb: 2
+  disk_gb: 50
+  regions: [{regions}]
 env:
   COUNT_TO: "{steps}"
 task:
@@ -130,15 +134,15 @@ def _watch(stack: Stack, journey: Journey, teller: Teller) -> Story:
 
 
 def _leave(stack: Stack, machine: Json, cloud: str, teller: Teller) -> None:
-    """Use up the cloud's quotas, then have it take the machine back."""
+    """Use up the cloud's quota, then have it take the machine back."""
     if machine["provider"] != cloud:
         raise DemoError(f"the job is on {machine['provider']}, where {cloud} was to be the cheapest")
     teller.say(
         f"--- {cloud} has no quota left, and takes {machine['allocated_id']} back, at step {teller.last_step} ---"
     )
-    for region in LAUNCH_REGIONS if cloud == "aws" else regions_of(cloud):
-        wish = {"provider": cloud, "region": region, "family": QUOTA_FAMILIES[cloud], "purchase": "spot", "vcpus": 0}
-        _pull(stack, "quota", wish)
+    family, region = QUOTA_FAMILIES[cloud], _REGIONS[cloud]
+    wish = {"provider": cloud, "region": region, "family": family, "purchase": "spot", "vcpus": 0}
+    _pull(stack, "quota", wish)
     _pull(stack, "interrupt", {"allocated_id": machine["allocated_id"]})
 
 
@@ -152,7 +156,8 @@ def _job_of(journey: Journey) -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="spotferry-clouds-") as folder:
         shutil.copy(_COUNT, folder)
         job = Path(folder) / "job.yml"
-        job.write_text(_JOB.format(steps=journey.steps), encoding="utf-8")
+        regions = ", ".join(_REGIONS[cloud] for cloud in journey.clouds)
+        job.write_text(_JOB.format(steps=journey.steps, regions=regions), encoding="utf-8")
         yield job
 
 

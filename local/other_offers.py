@@ -108,11 +108,11 @@ _REGIONS: Mapping[str, tuple[str, ...]] = {
     "azure": tuple(azure_facts.ZONES),
     "paperspace": paperspace_facts.REGIONS,
 }
-_SUBSCRIPTION = "/subscriptions/00000000-0000-0000-0000-000000000000"
+_GROUP = "/subscriptions/00000000-0000-0000-0000-000000000000/resourceGroups/spotferry"
 _NETWORKS: Mapping[str, Mapping[str, str]] = {
     "azure": {
         "resource_group": "spotferry",
-        "subnet_id": f"{_SUBSCRIPTION}/resourceGroups/spotferry/providers/Microsoft.Network/virtualNetworks/v/subnets/s",
+        "subnet_id": f"{_GROUP}/providers/Microsoft.Network/virtualNetworks/machines/subnets/machines",
     },
 }
 _OFFERS: Mapping[str, Callable[[], Iterator[Offer]]] = {"gcp": _gcp, "azure": _azure, "paperspace": _paperspace}
