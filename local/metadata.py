@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from local import imds
+from local.gce_metadata import GceMetadata
 from local.market_model import Machine
 from local.no_metadata import NoMetadataService
 
@@ -25,6 +26,7 @@ class MetadataService(Protocol):
 
 SERVICES: Mapping[str, Callable[[Machine], MetadataService]] = {
     "aws": imds.MetadataService,
+    "gcp": GceMetadata,
     "paperspace": NoMetadataService,
 }
 """By the cloud's name; each starts serving when it is made."""

@@ -48,7 +48,13 @@ def test_no_function_needs_an_environment_or_a_cloud_to_be_imported(function: st
     """Nothing is made at import, and no cloud's SDK is loaded before a machine is asked for."""
     loaded = modules(function)
     assert "spotferry.runtime.wiring" in loaded
-    for forbidden in ("google", "azure", "boto3", "spotferry.providers.aws.provider", "spotferry.providers.aws.api"):
+    for forbidden in (
+        "google.auth",
+        "azure",
+        "boto3",
+        "spotferry.providers.aws.provider",
+        "spotferry.providers.aws.api",
+    ):
         assert forbidden not in loaded, forbidden
 
 

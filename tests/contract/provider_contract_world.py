@@ -10,7 +10,7 @@ from typing import Protocol
 from spotferry.ports.cloud import CloudProvider, RegionSettings
 from spotferry.types.instance import Attempt, Candidate, Instance
 
-SDKS = ("boto3", "botocore", "google", "azure", "httpx")
+SDKS = ("boto3", "botocore", "google.auth", "azure", "httpx")
 """The packages, whole or their roots, that the clouds' adapters speak through."""
 _serials = count(1)
 

@@ -56,11 +56,16 @@ class MachineCreated:
 
 @dataclass(frozen=True, slots=True)
 class LaunchFailed:
-    """The cloud refused a launch: there is no machine."""
+    """The cloud refused a launch: there is no machine.
+
+    Attributes:
+        accepted: the cloud had accepted it, and named the machine that it then failed to make.
+    """
 
     instance_id: str
     code: str
     reason: str
+    accepted: bool = False
 
 
 @dataclass(frozen=True, slots=True)

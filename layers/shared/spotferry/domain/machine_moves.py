@@ -87,9 +87,14 @@ def machine_created(view: View, event: e.MachineCreated, now: datetime) -> Moved
 
 
 def launch_failed(view: View, event: e.LaunchFailed, now: datetime) -> Moved | None:
-    """The cloud refused: the attempt is closed."""
+    """The cloud refused: the attempt is closed.
+
+    A refusal of a repeat does not unmake the machine that the first request made; only the end of an accepted launch
+    does.
+    """
     attempt = attempt_of(view, event.instance_id)
-    if attempt.is_gone or attempt.allocated_id or attempt.arrived_at:
+    made = bool(attempt.allocated_id) and not event.accepted
+    if attempt.is_gone or made or attempt.arrived_at:
         return None
     view = changed(view, event.instance_id, failure_code=event.code, phase=AttemptPhase.RELEASED)
     view = close(view, event.instance_id, now, event.reason)

@@ -8,6 +8,7 @@ from typing import Protocol, runtime_checkable
 from spotferry.domain.placement import OfferIndex
 from spotferry.domain.view import Effect
 from spotferry.types.base import Value
+from spotferry.types.errors import CapacityError
 from spotferry.types.events import ProviderEvent
 from spotferry.types.instance import Attempt, Candidate, Instance, LaunchRequest
 from spotferry.types.provider import Provider
@@ -138,6 +139,24 @@ class TellsLaunchPrice(Protocol):
 
         Raises:
             ProviderError: the question failed; the price of the catalogue stands.
+        """
+        ...
+
+
+@runtime_checkable
+class SettlesLaunches(Protocol):
+    """A cloud whose `create_instance` returns when the launch was accepted, and that tells later how it ended."""
+
+    def settle_launch(self, attempt: Attempt) -> CapacityError | None:
+        """How the launch that was accepted for the attempt ended; whatever a failed one left behind is ordered away.
+
+        Returns:
+            None when the machine was made; else why it came to nothing. That is final: the token is used up. It is
+            returned, not raised, since a `SkipProvider` that is raised says that the question was denied.
+
+        Raises:
+            NotYet: the cloud is still at it.
+            ProviderError: the question failed; it proves nothing.
         """
         ...
 

@@ -2,14 +2,19 @@
 
 from dataclasses import dataclass
 
+from spotferry.domain import view as effects
 from spotferry.ports.cloud import Clouds
-from spotferry.types.errors import NotFound, ProviderError
+from spotferry.types.errors import NotFound, NotYet, ProviderError
+from spotferry.types.instance import Attempt
 from spotferry.usecases.launch import AskCloud
 
 
 @dataclass(frozen=True, slots=True)
 class CheckLaunch:
-    """Finds the machine of an attempt by what it carries, or repeats the request that was saved."""
+    """Finds the machine of an attempt by what it carries, or repeats the request that was saved.
+
+    Of a launch that was only accepted so far it asks how it ended.
+    """
 
     ask: AskCloud
     clouds: Clouds
@@ -21,7 +26,10 @@ class CheckLaunch:
             attempt = store.load(job_id, instance_id).attempts[instance_id]
         except NotFound:
             return
-        if attempt.allocated_id or attempt.is_gone or attempt.ending:
+        if attempt.is_gone or attempt.ending or attempt.arrived_at:
+            return
+        if attempt.allocated_id:
+            self._settle(job_id, attempt)
             return
         try:
             machine = self.clouds.provider(attempt.provider).find_instance(attempt)
@@ -31,3 +39,13 @@ class CheckLaunch:
             self.ask.record(job_id, attempt, machine)
         else:
             self.ask(job_id, attempt)
+
+    def _settle(self, job_id: str, attempt: Attempt) -> None:
+        try:
+            self.ask.settle(job_id, attempt)
+        except NotYet:
+            # It ends when the agent says hello, or when the patience with its boot does.
+            again = effects.CheckLaunch(job_id, attempt.cedana_id)
+            self.ask.change.queue.send([again], self.ask.change.clock())
+        except ProviderError:
+            return  # the poll asks again

@@ -108,6 +108,9 @@ class PollStatus:
         change = self.ask.change
         for attempt in view.open_attempts():
             event = _event(attempt, seen.get(attempt.cedana_id), said.get(attempt.cedana_id))
+            if isinstance(event, e.MachineGone) and event.ended_by == "launch":
+                view = self._settle(view, attempt)
+                event = None if view.attempts[attempt.cedana_id].is_gone else event
             if event is not None:
                 polled.count(event)
                 view = change(view.job.job_id, event, attempt.cedana_id)
@@ -118,6 +121,13 @@ class PollStatus:
         due = [effect for effect in owed(view) if not (isinstance(effect, PlaceJob) and _later(effect, now))]
         polled.effects += len(due)
         change.queue.send(due, now)
+
+    def _settle(self, view: View, attempt: Attempt) -> View:
+        """The view with the failure of an accepted launch, which sets its pool aside; as it was where none is told."""
+        try:
+            return self.ask.settle(view.job.job_id, attempt) or view
+        except SpotferryError:
+            return view  # that the machine is gone is known all the same
 
 
 def _by_region(views: Iterable[View]) -> Mapping[tuple[str, str], list[Attempt]]:
