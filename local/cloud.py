@@ -1,8 +1,8 @@
 """The local cloud's machines and market as one server: `python -m local.cloud --port 0 --state-dir DIR`.
 
 Serves EC2 and AWS's price list at /, Compute Engine and the price sources of Google Cloud and Azure at /_gcp/ and
-/_azure/, and the levers at /_market/. Prints one JSON line {"port": N} when it serves and writes the same to
-DIR/cloud.json. SIGTERM or SIGINT ends every machine, then the server, with status 0.
+/_azure/, Paperspace's API at /_paperspace/v1/, and the levers at /_market/. Prints one JSON line {"port": N} when it
+serves and writes the same to DIR/cloud.json. SIGTERM or SIGINT ends every machine, then the server, with status 0.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 
 from werkzeug.serving import BaseWSGIServer, WSGIRequestHandler, make_server
 
-from local import arm, azure_pricing, gce, gcp_pricing
+from local import arm, azure_pricing, gce, gcp_pricing, paperspace
 from local.aws_pricing import AwsPricingFace, is_meant
 from local.azure_events import EventGrid
 from local.ec2 import Ec2Face
@@ -114,6 +114,7 @@ def _build(options: argparse.Namespace, running: ExitStack) -> BaseWSGIServer:
         (gcp_pricing.is_meant, gcp_pricing.GcpPricingFace(market, faults)),
         (arm.is_meant, _azure(market, faults)),
         (azure_pricing.is_meant, azure_pricing.AzurePricingFace(market, faults)),
+        (paperspace.is_meant, paperspace.PaperspaceFace(market, faults)),
     )
     front = _Front(faces, Ec2Face(market, faults, moto))
     server = make_server("127.0.0.1", options.port, front, threaded=True, request_handler=_Handler)

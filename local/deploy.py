@@ -127,14 +127,24 @@ def _failure(events: Sequence[Mapping[str, str]]) -> str:
     return "template.yaml could not be deployed locally. " + ("; ".join(reasons) or "It did not end in time.")
 
 
-def set_up_regions(endpoint: str, regions: Sequence[str]) -> None:
-    """Write the settings of launch regions beside the home region's: the account's default network in each."""
+def set_up_regions(
+    endpoint: str, regions: Sequence[str], provider: str = "aws", network: Mapping[str, str] | None = None
+) -> None:
+    """Write the settings of launch regions beside the home region's: without a network, the account's default one."""
     ssm = client("ssm", endpoint)
     for region in regions:
-        settings = {"provider": "aws", "region": region, "network": {}, "image_ids": {}}
+        settings = {"provider": provider, "region": region, "network": dict(network or {}), "image_ids": {}}
         ssm.put_parameter(
-            Name=f"/spotferry/{DEPLOYMENT}/regions/aws/{region}",
+            Name=f"/spotferry/{DEPLOYMENT}/regions/{provider}/{region}",
             Value=json.dumps(settings),
             Type="String",
             Overwrite=True,
         )
+
+
+def set_up_keys(endpoint: str, keys: Mapping[str, str]) -> None:
+    """Write the keys of clouds that are called with one, by their names."""
+    ssm = client("ssm", endpoint)
+    for name, value in keys.items():
+        path = f"/spotferry/{DEPLOYMENT}/clouds/{name}"
+        ssm.put_parameter(Name=path, Value=value, Type="SecureString", Overwrite=True)

@@ -8,6 +8,7 @@ from typing import Protocol
 from local import azure_metadata, imds
 from local.gce_metadata import GceMetadata
 from local.market_model import Machine
+from local.no_metadata import NoMetadataService
 
 
 class MetadataService(Protocol):
@@ -27,5 +28,6 @@ SERVICES: Mapping[str, Callable[[Machine], MetadataService]] = {
     "aws": imds.MetadataService,
     "gcp": GceMetadata,
     "azure": azure_metadata.MetadataService,
+    "paperspace": NoMetadataService,
 }
 """By the cloud's name; each starts serving when it is made."""

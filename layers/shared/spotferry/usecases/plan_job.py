@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 
+from spotferry.domain.ban_words import words_of_bans
 from spotferry.domain.known_regions import refuse_unknown_regions
 from spotferry.domain.placement import Limits, Plan, plan, refuse_impossible
 from spotferry.ports.cloud import Catalogue, Clock, RegionStore
@@ -60,7 +61,13 @@ class PlanJob:
             avoid=avoid,
             history=self.history(owner) if asks else {},
         )
-        return plan(self.catalogue.offers(), spec.instance_specs, limits)
+        made = plan(self.catalogue.offers(), spec.instance_specs, limits)
+        banned = made.excluded["banned"]
+        if not banned:
+            return made
+        asked = [name for name in providers if name in (spec.instance_specs.providers or providers)]
+        words = words_of_bans(banned, self.bans.ban_reasons(asked, self.clock()))
+        return made.model_copy(update={"words": made.words + words})
 
     def _opened(self) -> frozenset[tuple[str, str]]:
         return frozenset((settings.provider, settings.region) for settings in self.regions.regions())
