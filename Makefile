@@ -20,6 +20,8 @@ LOCK := $(VENV)/bin/uv pip compile --quiet --universal --python-version 3.11 --g
 	--no-header --no-annotate $(if $(UPGRADE),--upgrade)
 # What each cloud's adapter needs beside the runtime's libraries: a new folder is gathered without a change here.
 PROVIDER_SDKS = $(wildcard layers/shared/spotferry/providers/*/requirements.txt)
+# What runs on Google Cloud, beside the platform's own.
+RELAY = functions/relay_gcp_preemption/requirements.txt
 # `sam build` looks for the interpreter of the functions' runtime on PATH: the one of .venv is the one that fits the tests.
 RUNTIME = $$($(PY) -c 'import sys; print("python%d.%d" % sys.version_info[:2])')
 # Most end-to-end tests wait for machines, most others compute: side by side they take half the time. They come in the
@@ -37,7 +39,7 @@ export AWS_DEFAULT_REGION ?= us-east-1
 
 .PHONY: help
 help: ## List the tasks
-	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' Makefile | awk -F '\t' '{ printf "  make %-10s %s\n", $$1, $$2 }'
+	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' Makefile | awk -F '\t' '{ printf "  make %-13s %s\n", $$1, $$2 }'
 
 .PHONY: setup
 setup: $(VENV)/.complete ## Make .venv: the locked packages, and the command `spotferry` from this tree
@@ -60,6 +62,14 @@ $(VENV_SAM)/.complete: requirements/sam.txt
 demo: setup ## Run the main job on this machine (JOB=path INTERRUPT_AT=7 SEED=3)
 	@exec $(PY) -m local.demo $(if $(JOB),--job "$(JOB)") $(if $(INTERRUPT_AT),--interrupt-at "$(INTERRUPT_AT)") $(if $(SEED),--seed "$(SEED)")
 
+.PHONY: new-provider
+new-provider: setup ## Begin a cloud: its folder, and a contract test that fails until it is filled (NAME=hetzner)
+	@$(PY) -m local.new_provider "$(NAME)"
+
+.PHONY: demo-clouds
+demo-clouds: setup ## Run one job over AWS, Google Cloud, Azure and Paperspace on this machine (CLOUDS=aws,paperspace SEED=3)
+	@exec $(PY) -m local.demo_clouds $(if $(CLOUDS),--clouds "$(CLOUDS)") $(if $(SEED),--seed "$(SEED)")
+
 .PHONY: check
 check: lint ## The gate of every commit: linters, types, import law, unit tests
 	@$(PY) -m pytest -q $(SPREAD) tests/unit tests/functions tests/budgets
@@ -67,6 +77,10 @@ check: lint ## The gate of every commit: linters, types, import law, unit tests
 .PHONY: test
 test: setup setup-sam ## Run every test, the end-to-end ones too (ARGS="-k name")
 	@$(PY) -m pytest $(SPREAD) $(ARGS)
+
+.PHONY: contract-live
+contract-live: setup ## Run a cloud's contract against your account; it costs money (SPOTFERRY_LIVE=yes PROVIDER=aws)
+	@exec $(PY) -m tests.contract.live "$(PROVIDER)"
 
 .PHONY: lint
 lint: setup ## Ruff, mypy and the import law
@@ -94,8 +108,9 @@ deploy: build ## Build for this machine's Python and deploy to your account (PAR
 	@$(SAM) deploy --parameter-overrides $(SAM_PARAMETERS) $(PARAMETERS) $(ARGS)
 
 .PHONY: validate
-validate: setup-sam ## Check template.yaml as SAM and CloudFormation will
+validate: setup-sam ## Check both templates as SAM and CloudFormation will
 	@$(SAM) validate --lint
+	@$(SAM) validate --lint --template-file template-region.yaml
 
 .PHONY: invoke
 invoke: build ## Run one built function with an event of events/ (FN=create_instance CASE=placement)
@@ -103,10 +118,11 @@ invoke: build ## Run one built function with an event of events/ (FN=create_inst
 
 .PHONY: lock
 lock: setup ## Write requirements/*.txt anew from the .in files (UPGRADE=1 takes newer releases)
-	@$(LOCK) requirements/dev.in $(PROVIDER_SDKS) --output-file requirements/dev.txt
+	@$(LOCK) requirements/dev.in $(PROVIDER_SDKS) $(RELAY) --output-file requirements/dev.txt
 	@$(LOCK) requirements/runtime.in --constraint requirements/dev.txt --output-file requirements/runtime.txt
 	@$(LOCK) layers/shared/requirements.in --constraint requirements/dev.txt --output-file layers/shared/requirements.txt
 	@$(LOCK) $(PROVIDER_SDKS) --constraint requirements/dev.txt --output-file layers/shared/provider-sdks.txt
+	@$(LOCK) $(RELAY) --constraint requirements/dev.txt --output-file requirements/relay.txt
 	@$(LOCK) requirements/sam.in --output-file requirements/sam.txt
 
 .PHONY: docs

@@ -112,9 +112,21 @@ def print_checkpoints(checkpoints: Sequence[Json]) -> None:
             duration(point.get("seconds")),
             duration(point.get("paused_seconds")),
             moment(point.get("committed_at")),
+            "no" if point.get("pruned_at") else "yes",
             text(point.get("why")),
         )
         for point in checkpoints
     ]
-    heads = ("#", "ENGINE", "REASON", "ATTEMPT", "SIZE", "TOOK", "STOOD STILL", "COMMITTED (UTC)", "WHY THIS ENGINE")
+    heads = (
+        "#",
+        "ENGINE",
+        "REASON",
+        "ATTEMPT",
+        "SIZE",
+        "TOOK",
+        "STOOD STILL",
+        "COMMITTED (UTC)",
+        "KEPT",
+        "WHY THIS ENGINE",
+    )
     print_table(heads, rows)

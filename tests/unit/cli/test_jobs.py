@@ -130,7 +130,7 @@ def test_cancel_can_wait(run: "Run", broker: "FakeBroker", job: Job) -> None:
 
 
 def test_retry_names_the_job_that_runs(run: "Run", broker: "FakeBroker", job: Job) -> None:
-    """A retry of a final job is a new job, whose id is all of stdout; where the answer was lost its key is used again."""
+    """A retry of a final job is a new job, whose id is all of stdout; a lost answer is asked for under the same key."""
     broker.on("POST /jobs/j-1/retry", httpx.ReadTimeout("slow"), {"job": {**job, "job_id": "j-9", "state": "PENDING"}})
     assert run("retry", "j-1").stdout == "j-9\n"
     first, second = (request.headers["Idempotency-Key"] for request in broker.asked)

@@ -84,6 +84,17 @@ def test_how_a_checkpoint_was_made_is_told(story: Story) -> None:
     assert story.view.job.last_checkpoint_seconds == 12.34
 
 
+@pytest.mark.parametrize(("number", "words"), [(2, ""), (1, " (checkpoint 2 cannot be restored on this machine)")])
+def test_a_checkpoint_that_was_passed_over_is_told(story: Story, number: int, words: str) -> None:
+    """Whoever passed it over, the agent or the broker that did not offer it there."""
+    machine = story.run()
+    story.save(machine)
+    story.save(machine)
+    story.hear(e.MachineGone(machine, "hardware"))
+    story.hear(e.TaskStarted(story.ready(), number))
+    assert story.told[-1] == f"the task goes on from checkpoint {number}{words}"
+
+
 @pytest.mark.parametrize(("code", "words"), [(0, "ran in 2.5 s"), (7, "failed with status 7 in 2.5 s")])
 def test_lines_around_the_task_are_told(story: Story, code: int, words: str) -> None:
     """One entry each, with what became of them."""

@@ -1,13 +1,17 @@
 """What holds in every walk through the state machine, whatever comes and in whatever order."""
 
 from datetime import timedelta
+from decimal import Decimal
 from itertools import pairwise
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spotferry.domain import events as e
+from spotferry.domain.costs import job_cost
 from spotferry.domain.lifecycle import decide, directive, overdue
+from spotferry.domain.limits import spent_usd
 from spotferry.domain.owed import owed
 from spotferry.domain.transitions import EVENTS
 from spotferry.domain.view import DestroyInstance, PlaceJob, View
@@ -89,6 +93,7 @@ def test_what_always_holds(steps: list[tuple[type[e.Event], int, bool]]) -> None
         assert before.job.exit_code is None or job.exit_code is not None
         assert job.checkpoint >= before.job.checkpoint
         assert job.epoch >= before.job.epoch
+        assert spent_usd(view, NOW) == pytest.approx(job_cost(view.attempts.values(), NOW).usd, abs=Decimal("1e-8"))
         assert job.restarts <= EVERYTHING.retry.max_restarts
         assert not (job.state.is_final and job.wants_checkpoint)
         assert not (job.state is JobState.CANCELLED and job.limit)

@@ -69,7 +69,7 @@ def test_a_checkpoint_needs_a_running_task(world: World) -> None:
 
 def test_a_cancelled_job_is_restored(world: World) -> None:
     """The new job names parent and checkpoint, begins with the parent's list, and its own are numbered on."""
-    parent = cancelled(world, 3)
+    parent = cancelled(world, 3, checkpoint={"keep": 3})
     child = restore(world, parent)
     assert (child.parent_job_id, child.restored_from, child.checkpoint, child.owner) == (parent.job_id, 3, 3, "bob")
     assert world.messages(child) == [f"accepted; it goes on from checkpoint 3 of job {parent.job_id}"]
@@ -88,8 +88,30 @@ def test_a_cancelled_job_is_restored(world: World) -> None:
 
 def test_an_earlier_checkpoint_can_be_chosen(world: World) -> None:
     """It and those before it come along, the later ones do not."""
-    child = restore(world, cancelled(world, 5), 4)
+    child = restore(world, cancelled(world, 5, checkpoint={"keep": 5}), 4)
     assert [c.number for c in world.store.checkpoints(child.job_id)] == [4, 3, 2]
+
+
+def test_what_is_not_kept_cannot_be_gone_on_from(world: World) -> None:
+    """A checkpoint that was pruned is told apart from one that never was."""
+    job = cancelled(world, 3, checkpoint={"keep": 1})
+    refused(world, job, lambda: restore(world, job, 2), NotPossibleNow, "checkpoint 2 of job .* was not kept; it has 3")
+    assert [c.number for c in world.store.checkpoints(restore(world, job).job_id)] == [3]
+
+
+def test_a_child_prunes_nothing_of_its_parents(world: World) -> None:
+    """Its own new checkpoints push the parent's out of its list; the parent can still be restored from them."""
+    parent = cancelled(world, 2)
+    child = restore(world, parent)
+    world.perform()
+    attempt = world.attempt(child)
+    world.hello(attempt)
+    world.report(attempt, "setup_finished", seconds=1)
+    world.report(attempt, "task_started", restored_from=2)
+    for _ in range(3):
+        world.checkpoint(attempt)
+    assert [c.number for c in world.store.checkpoints(child.job_id) if c.pruned_at is None] == [5, 4]
+    assert restore(world, parent, 1).restored_from == 1
 
 
 def test_a_restore_of_a_restore(world: World) -> None:

@@ -122,7 +122,7 @@ def test_a_secret_that_stays_missing_fails_the_job(world: World) -> None:
 
 
 def test_a_machine_after_a_checkpoint_restores(world: World) -> None:
-    """The plan names the newest three checkpoints with addresses, newest first."""
+    """The plan names the checkpoints that are kept, with addresses, newest first."""
     job, attempt = world.running()
     for number in range(4):
         world.checkpoint(attempt, body=b"state %d" % number)
@@ -130,7 +130,7 @@ def test_a_machine_after_a_checkpoint_restores(world: World) -> None:
     world.perform()
     plan = world.hello(world.attempt(job))["plan"]
     assert plan["mode"] == "restore"
-    assert [c["number"] for c in plan["checkpoints"]] == [4, 3, 2]
+    assert [c["number"] for c in plan["checkpoints"]] == [4, 3]
     part = plan["checkpoints"][0]["parts"][0]
     key = part["url"].split(":")[2].split("?")[0]
     assert world.objects.stored[key] == b"state 3"

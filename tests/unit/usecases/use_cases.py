@@ -22,9 +22,12 @@ from spotferry.usecases.launch import AskCloud
 from spotferry.usecases.plan_job import PlanJob
 from spotferry.usecases.poll_status import PollStatus
 from spotferry.usecases.pool_history import ReadHistory
+from spotferry.usecases.prune_checkpoints import PruneCheckpoints
 from spotferry.usecases.read_jobs import ReadJobs
 from spotferry.usecases.read_logs import ReadLogs
 from spotferry.usecases.read_outputs import ReadOutputs
+from spotferry.usecases.reap import Reap
+from spotferry.usecases.reap_rounds import Rounds
 from spotferry.usecases.request_upload import RequestUpload
 from spotferry.usecases.steer_job import SteerJob
 from spotferry.usecases.submit_job import SubmitJob
@@ -144,6 +147,11 @@ class UseCases:
         return PollStatus(self.ask, self.clouds)
 
     @cached_property
+    def reap(self) -> Reap:
+        """The end of machines that nobody owns."""
+        return Reap(self.store, self.clouds, self.clock, Policy().visibility, Rounds())
+
+    @cached_property
     def authenticate(self) -> Authenticate:
         """Agents' calls."""
         return Authenticate(self.store, token_of)
@@ -156,7 +164,8 @@ class UseCases:
     @cached_property
     def archive(self) -> TakeArchive:
         """Checkpoints and outputs."""
-        return TakeArchive(self.change, self.say, self.hear, self.objects)
+        prune = PruneCheckpoints(self.store, self.objects, self.clock)
+        return TakeArchive(self.change, self.say, self.hear, self.objects, prune)
 
     @cached_property
     def read_jobs(self) -> ReadJobs:

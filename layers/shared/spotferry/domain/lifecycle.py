@@ -142,7 +142,7 @@ def _condemnation(view: View, attempt: Attempt, now: datetime) -> str | None:
         late = since + policy.boot <= now
         return f"its agent did not report within {_words(policy.boot.total_seconds())}" if late else None
     if job.state is JobState.CANCELLING and job.deadline and job.deadline <= now:
-        return "its task was not stopped in time after the cancel"
+        return f"its task was not stopped in time after the {'limit' if job.limit else 'cancel'}"
     if attempt.noticed and (attempt.notice_deadline or attempt.notice_at or now) + policy.notice <= now:
         return "it was to be taken back and is still there"
     silent = now - attempt.seen_since()

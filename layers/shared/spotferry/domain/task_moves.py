@@ -20,7 +20,7 @@ from spotferry.domain.handover import (
 )
 from spotferry.domain.restarts import restart, will_restart
 from spotferry.domain.view import View
-from spotferry.types.instance import AttemptPhase
+from spotferry.types.instance import Attempt, AttemptPhase
 from spotferry.types.job import JobState, Manifest
 
 
@@ -111,9 +111,17 @@ def task_started(view: View, event: e.TaskStarted, now: datetime) -> Moved | Non
         message = "the task started from the beginning"
     else:
         message = f"the task goes on from checkpoint {event.restored_from}"
-    if event.why_not:
-        message += f" ({event.why_not})"
+    if why_not := event.why_not or _passed_over(view, attempt, event):
+        message += f" ({why_not})"
     return Moved(view, message, {"restored_from": event.restored_from})
+
+
+def _passed_over(view: View, attempt: Attempt, event: e.TaskStarted) -> str:
+    """Why it did not go on from the newest checkpoint, where the agent was not offered that."""
+    newest = view.job.checkpoint
+    if attempt.restarting or not newest or event.restored_from == newest:
+        return ""
+    return f"checkpoint {newest} cannot be restored on this machine"
 
 
 def command_ended(view: View, event: e.CommandEnded, now: datetime) -> Moved | None:

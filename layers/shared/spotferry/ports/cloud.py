@@ -73,8 +73,10 @@ class ObjectStore(Protocol):
         """Begin an upload in chunks; its id. Nothing is at the key until it is completed."""
         ...
 
-    def urls_to_put_chunks(self, key: str, upload_id: str, count: int, expires: timedelta) -> Sequence[str]:
-        """An address for each chunk, in order."""
+    def urls_to_put_chunks(
+        self, key: str, upload_id: str, count: int, expires: timedelta, first: int = 1
+    ) -> Sequence[str]:
+        """An address for each of so many chunks, in order; `first` is the number of the first, from 1."""
         ...
 
     def complete_multipart(self, key: str, upload_id: str, etags: Sequence[str]) -> None:
@@ -87,6 +89,14 @@ class ObjectStore(Protocol):
 
     def abort_multipart(self, key: str, upload_id: str) -> None:
         """Give an upload up; succeeds when it is gone."""
+        ...
+
+    def open_uploads(self, prefix: str) -> Sequence[tuple[str, str]]:
+        """Key and id of uploads below a prefix that were begun, and neither completed nor given up; at most 1,000."""
+        ...
+
+    def delete(self, keys: Sequence[str]) -> None:
+        """Delete objects; those that are gone already are no failure."""
         ...
 
 

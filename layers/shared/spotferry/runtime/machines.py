@@ -1,14 +1,17 @@
 """The use cases behind queues, bus and schedule."""
 
+from functools import partial
+
 from spotferry.providers import registry
 from spotferry.runtime.agent_bundle import agent_bundle
 from spotferry.runtime.changes import Changes
-from spotferry.runtime.wiring import wiring
+from spotferry.runtime.wiring import utc_now, wiring
 from spotferry.usecases.check_launch import CheckLaunch
 from spotferry.usecases.create_instance import AgentBundle, CreateInstance
 from spotferry.usecases.destroy_instance import DestroyInstance
 from spotferry.usecases.handle_interruption import HandleInterruption
 from spotferry.usecases.poll_status import PollStatus
+from spotferry.usecases.reap import Reap
 
 
 class Machines(Changes):
@@ -43,12 +46,22 @@ class Machines(Changes):
     @property
     def handle_interruption(self) -> HandleInterruption:
         """What clouds announce."""
-        return HandleInterruption(self.ask_cloud, registry.parse_notice)
+        return self.handle_interruption_of("")
+
+    def handle_interruption_of(self, cloud: str) -> HandleInterruption:
+        """What this cloud announces, and no other; "" for any cloud."""
+        return HandleInterruption(self.ask_cloud, partial(registry.parse_notice, cloud=cloud))
 
     @property
     def poll_status(self) -> PollStatus:
         """The sweep."""
         return PollStatus(self.ask_cloud, self._wiring.clouds)
+
+    @property
+    def reap(self) -> Reap:
+        """The end of machines that nobody owns."""
+        wiring = self._wiring
+        return Reap(wiring.store, wiring.clouds, utc_now, wiring.settings.policy.visibility, wiring.reaper_rounds)
 
 
 def machines() -> Machines:

@@ -24,6 +24,7 @@ from spotferry.types.errors import Misconfigured
 from spotferry.types.instance import Attempt
 from spotferry.usecases.plan_job import PlanJob
 from spotferry.usecases.pool_history import ReadHistory
+from spotferry.usecases.reap_rounds import Rounds
 
 if TYPE_CHECKING:
     from spotferry.catalog.drafts import BucketCatalogues
@@ -141,9 +142,17 @@ class Wiring:
     def clouds(self) -> LoadedClouds:
         """The clouds."""
         context = registry.ProviderContext(
-            deployment=self.settings.deployment, user_data=self.user_data_of, clock=utc_now
+            deployment=self.settings.deployment,
+            user_data=self.user_data_of,
+            clock=utc_now,
+            secret=self.parameters.cloud_secret,
         )
         return LoadedClouds(lru_cache(maxsize=None)(lambda name: registry.load(name)(context)))
+
+    @cached_property
+    def reaper_rounds(self) -> Rounds:
+        """What this process knows of the reaper's rounds."""
+        return Rounds()
 
     @cached_property
     def plan_job(self) -> PlanJob:

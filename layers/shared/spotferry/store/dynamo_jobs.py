@@ -155,6 +155,18 @@ class DynamoJobs:
                 raise missing from error
         return read_checkpoint(item.body)
 
+    def note_pruned(self, job_id: str, number: int, at: datetime) -> None:
+        """Note that a checkpoint's objects are gone."""
+        checkpoints = self._tables.checkpoints
+        try:
+            checkpoint = self.get_checkpoint(job_id, number)
+        except NotFound:
+            return
+        if checkpoint.pruned_at is None:
+            body = checkpoint.model_copy(update={"pruned_at": at}).model_dump_json()
+            with translating(f"note that checkpoint {number} of job {job_id} is pruned"):
+                checkpoints(job_id, number, body=body).save(condition=checkpoints.number.exists())
+
     def _get_item(self, job_id: str) -> JobItem:
         missing = NotFound(f"there is no job {job_id}")
         if not is_key(job_id):

@@ -13,6 +13,7 @@ from spotferry.ports.store import Page
 from spotferry.store.changes import AGENT_MARKS, Changes, changes_of, without_agent_marks
 from spotferry.store.cursors import Position, check_limit, read_cursor, write_cursor
 from spotferry.store.keys import MARKETS, allocated_key, check_market, market_key, sortable
+from spotferry.store.memory_sightings import MemorySightings
 from spotferry.types.errors import Conflict, NotFound
 from spotferry.types.instance import Attempt
 from spotferry.types.job import Checkpoint, Job, TimelineEntry
@@ -37,10 +38,11 @@ class _Fault:
     after_write: bool
 
 
-class _MemoryLevers:
+class _MemoryLevers(MemorySightings):
     """What a test may do to the store."""
 
     def __init__(self) -> None:
+        super().__init__()
         self._lock = threading.RLock()
         self._tables = _Tables()
         self._frozen: _Tables | None = None
@@ -117,6 +119,7 @@ class _MemoryJobs(_MemoryLevers):
         if changes is None:
             return
         with self._lock:
+            self._register([*changes.created, *changes.updated])
             self._fail(after_write=False)
             self._check(changes)
             self._write(changes)
@@ -201,6 +204,13 @@ class _MemoryJobs(_MemoryLevers):
             raise NotFound(f"job {job_id} has no checkpoint {number}")
         return found
 
+    def note_pruned(self, job_id: str, number: int, at: datetime) -> None:
+        """Note that a checkpoint's objects are gone."""
+        with self._lock:
+            known = self._tables.checkpoints.get(job_id, {})
+            if number in known and known[number].pruned_at is None:
+                known[number] = known[number].model_copy(update={"pruned_at": at})
+
 
 class _MemoryAttempts(_MemoryJobs):
     def get_attempt(self, instance_id: str) -> Attempt:
@@ -248,7 +258,7 @@ class _MemoryAttempts(_MemoryJobs):
 
 
 class MemoryStore(_MemoryAttempts):
-    """Job store and ban store in one; safe to share between threads.
+    """Job store, ban store and the reaper's notes in one; safe to share between threads.
 
     Levers: `freeze_indexes`, `thaw_indexes`, `conflict_saves`, `fail_saves`.
 
@@ -265,11 +275,15 @@ class MemoryStore(_MemoryAttempts):
 
     def bans(self, providers: Sequence[str], now: datetime) -> Mapping[tuple[str, str], Sequence[str]]:
         """The patterns in force by (provider, market)."""
-        in_force: dict[tuple[str, str], Sequence[str]] = {}
+        return {key: list(reasons) for key, reasons in self.ban_reasons(providers, now).items()}
+
+    def ban_reasons(self, providers: Sequence[str], now: datetime) -> Mapping[tuple[str, str], Mapping[str, str]]:
+        """The same, each with its reason."""
+        in_force: dict[tuple[str, str], Mapping[str, str]] = {}
         with self._lock:
             for provider, market in product(providers, MARKETS):
                 pools = self._tables.bans.get(market_key(provider, market), {})
-                patterns = sorted(pool for pool, (until, _) in pools.items() if until > now)
-                if patterns:
-                    in_force[provider, market] = patterns
+                reasons = {pool: reason for pool, (until, reason) in sorted(pools.items()) if until > now}
+                if reasons:
+                    in_force[provider, market] = reasons
         return in_force

@@ -203,12 +203,14 @@ class ArchivePart(Value):
         key: where it is in the bucket.
         size_bytes: its size.
         sha256: digest of its bytes, hex.
+        same_as: number of the checkpoint from which it was taken over; None: it was sent for this archive.
     """
 
     name: str
     key: str
     size_bytes: int = Field(ge=0)
     sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
+    same_as: int | None = None
 
 
 class FileDigest(Value):
@@ -255,7 +257,11 @@ class Manifest(Record):
 
 
 class Checkpoint(Record):
-    """The stored record of a committed checkpoint: table Checkpoints, key (job_id, number)."""
+    """The stored record of a committed checkpoint: table Checkpoints, key (job_id, number).
+
+    Attributes:
+        pruned_at: when its objects left the bucket, since newer ones are kept; None: it can be restored.
+    """
 
     version: int = RECORD_VERSION
     job_id: str
@@ -264,3 +270,4 @@ class Checkpoint(Record):
     manifest: Manifest
     instance_id: str
     committed_at: Time
+    pruned_at: Time | None = None

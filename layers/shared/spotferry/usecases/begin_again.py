@@ -74,12 +74,15 @@ class BeginAgain:
     def _points(self, job: Job, number: int | None) -> Sequence[Checkpoint]:
         """The checkpoint to go on from, whose bytes are there, and those before it that a restore may fall back to."""
         known = self.change.store.checkpoints(job.job_id)
-        if not known:
+        kept = [point for point in known if point.pruned_at is None]
+        if not kept:
             raise NotPossibleNow(f"job {job.job_id} has no checkpoint to go on from: retry runs it from the beginning")
-        wanted = known[0].number if number is None else number
-        points = [point for point in known if point.number <= wanted][:OFFERED]
+        wanted = kept[0].number if number is None else number
+        points = [point for point in kept if point.number <= wanted][:OFFERED]
         if not points or points[0].number != wanted:
-            has = ", ".join(str(point.number) for point in reversed(known))
+            has = ", ".join(str(point.number) for point in reversed(kept))
+            if any(point.number == wanted for point in known):
+                raise NotPossibleNow(f"checkpoint {wanted} of job {job.job_id} was not kept; it has {has}")
             raise NotFound(f"job {job.job_id} has no checkpoint {wanted}; it has {has}")
         if any(self.objects.head(part.key) is None for part in points[0].manifest.parts):
             raise NotPossibleNow(f"checkpoint {wanted} of job {job.job_id} has expired: its bytes have left the bucket")

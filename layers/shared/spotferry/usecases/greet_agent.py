@@ -20,7 +20,7 @@ _LEAVING = frozenset({Order.STOP, Order.RELEASE, Order.SHUT_DOWN})
 """Orders after which an agent runs nothing of the job any more, so it needs no secrets."""
 
 
-_MOST_FACTS = 32
+_MOST_FACTS = 16
 _LONGEST_FACT = 4096
 
 

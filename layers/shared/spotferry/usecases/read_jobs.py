@@ -110,6 +110,7 @@ class ReadJobs:
                     "seconds": checkpoint.manifest.seconds,
                     "paused_seconds": checkpoint.manifest.paused_seconds,
                     "made_by": checkpoint.manifest.job_id,
+                    "pruned_at": _time(checkpoint.pruned_at),
                     "manifest_key": checkpoint.manifest_key,
                 }
                 for checkpoint in self.store.checkpoints(job_id)
@@ -145,6 +146,7 @@ def instance_json(attempt: Attempt, now: datetime) -> Json:
         "waived_usd": float(round(cost.waived_usd, 6)),
         **{name: _time(getattr(attempt, name)) for name in _TIMES},
         "ended_by": attempt.ended_by,
+        "taken_back": attempt.taken_back,
         "end_reason": attempt.end_reason,
         "plan": attempt.plan,
     }

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from spotferry.domain import events as e
+from spotferry.domain.handover import leave_by
 from spotferry.domain.view import View
 from spotferry.types.errors import NotFound, NotPossibleNow
 from spotferry.types.instance import Attempt
@@ -105,7 +106,7 @@ class SteerJob:
         def event(view: View) -> e.Event:
             """A task that runs is checkpointed first; any other machine ends at once."""
             if view.job.owner_id == instance_id and view.job.state in _WITH_A_TASK:
-                deadline = self.change.clock() + view.policy.cancel
+                deadline = leave_by(view, self.change.clock())
                 return e.NoticeReceived(instance_id, reason, deadline, by_cloud=False)
             return e.MachineCondemned(instance_id, reason)
 

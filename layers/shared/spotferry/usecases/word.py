@@ -59,7 +59,8 @@ class SayWord:
         What cannot be restored on this machine is not offered.
         """
         job, facts = view.job, view.attempts[instance_id].facts
-        known = restorable(self.store.checkpoints(job.job_id), facts) if job.checkpoint else []
+        kept = [c for c in self.store.checkpoints(job.job_id) if c.pruned_at is None] if job.checkpoint else []
+        known = restorable(kept, facts)
         mode = "finalize" if job.exit_code is not None else "restore" if known else "fresh"
         offered = [self._checkpoint(c) for c in known[:OFFERED]]
         return {"mode": mode, "checkpoints": offered, "exit_code": job.exit_code}
