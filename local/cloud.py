@@ -101,11 +101,7 @@ def _build(options: argparse.Namespace, running: ExitStack) -> BaseWSGIServer:
     faults, moto = Faults(), Moto()
     _tell_of_events(options, market, running)
     if not options.no_metal:
-        image = MachineImage(options.alike, tuple(options.program))
-        image.check()
-        metal = Metal(market, options.state_dir, MachineUsers(options.first_uid, root=image.alike), image)
-        running.callback(metal.close)
-        market.subscribe(metal.hear)
+        _give_bodies(options, market, running)
     _start_ticking(market, running)
     places = PlacesFace(market, faults)
     # A cloud's other faces are added here, each with what tells its requests from those for EC2.
@@ -126,6 +122,15 @@ def _build(options: argparse.Namespace, running: ExitStack) -> BaseWSGIServer:
     running.callback(thread.join)
     running.callback(server.shutdown)
     return server
+
+
+def _give_bodies(options: argparse.Namespace, market: Market, running: ExitStack) -> None:
+    """Machines that run are process trees."""
+    image = MachineImage(options.alike, tuple(options.program))
+    image.check()
+    metal = Metal(market, options.state_dir, MachineUsers(options.first_uid, root=image.alike), image)
+    running.callback(metal.close)
+    market.subscribe(metal.hear)
 
 
 def _tell_of_events(options: argparse.Namespace, market: Market, running: ExitStack) -> None:

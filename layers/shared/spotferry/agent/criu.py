@@ -6,7 +6,6 @@ import contextlib
 import os
 import random
 import shutil
-import signal
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
@@ -132,6 +131,11 @@ def accelerator_of(pids: Iterable[int]) -> str:
     return ""
 
 
+def memory_bytes(pids: Iterable[int]) -> int:
+    """How much memory the processes have in use."""
+    return sum(_resident_pages(pid) for pid in pids) * os.sysconf("SC_PAGE_SIZE")
+
+
 def prefer_high_pids() -> None:
     """Have the next processes get ids that another machine hardly uses, so that a restore there finds them free.
 
@@ -149,11 +153,11 @@ def tidy(images: Path) -> None:
         (images / name).unlink(missing_ok=True)
 
 
-def kill_leftovers(pids: Iterable[int]) -> None:
-    """End what a restore that failed may have left stopped."""
-    for pid in pids:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.kill(pid, signal.SIGKILL)
+def _resident_pages(pid: int) -> int:
+    try:
+        return int((_PROC / str(pid) / "statm").read_text().split()[1])
+    except (OSError, IndexError, ValueError):
+        return 0
 
 
 def _devices(pid: int) -> Iterable[str]:
