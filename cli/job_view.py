@@ -102,21 +102,6 @@ def print_checkpoints(checkpoints: Sequence[Json]) -> None:
     if not checkpoints:
         click.echo("no checkpoints")
         return
-    rows = [
-        (
-            str(point["number"]),
-            text(point.get("engine")),
-            text(point.get("reason")),
-            str(point.get("epoch", "")),
-            size(point.get("size_bytes")),
-            duration(point.get("seconds")),
-            duration(point.get("paused_seconds")),
-            moment(point.get("committed_at")),
-            "no" if point.get("pruned_at") else "yes",
-            text(point.get("why")),
-        )
-        for point in checkpoints
-    ]
     heads = (
         "#",
         "ENGINE",
@@ -129,4 +114,19 @@ def print_checkpoints(checkpoints: Sequence[Json]) -> None:
         "KEPT",
         "WHY THIS ENGINE",
     )
-    print_table(heads, rows)
+    print_table(heads, [_checkpoint_row(point) for point in checkpoints])
+
+
+def _checkpoint_row(point: Json) -> tuple[str, ...]:
+    return (
+        str(point["number"]),
+        text(point.get("engine")),
+        text(point.get("reason")),
+        str(point.get("epoch", "")),
+        size(point.get("size_bytes")),
+        duration(point.get("seconds")),
+        duration(point.get("paused_seconds")),
+        moment(point.get("committed_at")),
+        "no" if point.get("pruned_at") else "yes",
+        text(point.get("why")),
+    )

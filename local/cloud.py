@@ -29,6 +29,7 @@ from local.ec2 import Ec2Face
 from local.ec2_moto import Moto
 from local.gcp_audit import AuditLog
 from local.levers import PREFIX, Levers
+from local.machine_image import MachineImage
 from local.machine_processes import FIRST_UID
 from local.machine_users import MachineUsers
 from local.market import Market
@@ -100,9 +101,7 @@ def _build(options: argparse.Namespace, running: ExitStack) -> BaseWSGIServer:
     faults, moto = Faults(), Moto()
     _tell_of_events(options, market, running)
     if not options.no_metal:
-        metal = Metal(market, options.state_dir, MachineUsers(options.first_uid))
-        running.callback(metal.close)
-        market.subscribe(metal.hear)
+        _give_bodies(options, market, running)
     _start_ticking(market, running)
     places = PlacesFace(market, faults)
     # A cloud's other faces are added here, each with what tells its requests from those for EC2.
@@ -123,6 +122,15 @@ def _build(options: argparse.Namespace, running: ExitStack) -> BaseWSGIServer:
     running.callback(thread.join)
     running.callback(server.shutdown)
     return server
+
+
+def _give_bodies(options: argparse.Namespace, market: Market, running: ExitStack) -> None:
+    """Machines that run are process trees."""
+    image = MachineImage(options.alike, tuple(options.program))
+    image.check()
+    metal = Metal(market, options.state_dir, MachineUsers(options.first_uid, root=image.alike), image)
+    running.callback(metal.close)
+    market.subscribe(metal.hear)
 
 
 def _tell_of_events(options: argparse.Namespace, market: Market, running: ExitStack) -> None:
@@ -168,6 +176,8 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--gcp-relay", default="", help="where Google's audit log of preemptions is posted")
     parser.add_argument("--azure-events", default="", help="where Event Grid posts what happens to Azure's machines")
     parser.add_argument("--first-uid", type=int, default=FIRST_UID, help="machines run as users from this one on")
+    parser.add_argument("--alike", action="store_true", help="each machine is root and finds itself at the same place")
+    parser.add_argument("--program", type=Path, action="append", default=[], help="a command that every machine has")
     parser.add_argument("--no-metal", action="store_true", help="sell machines that have no processes")
     return parser.parse_args(arguments)
 

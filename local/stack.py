@@ -15,6 +15,7 @@ from pathlib import Path
 
 from local import azure_pricing, gcp_pricing, paperspace
 from local.deploy import REGION, client, deploy, set_up_keys, set_up_regions
+from local.machine_image import MachineImage
 from local.offers import load_catalogue, load_market
 from local.other_offers import network_of, regions_of
 from local.services import Service, StartError, answers, clean_environment, free_port
@@ -39,6 +40,7 @@ class Options:
         tied: end everything when this process ends, however it ends.
         parameters: template parameters that differ from the local ones.
         template: instead of the tree's template.yaml.
+        image: what machines have in common.
         clouds: whose regions are open and whose offers are in the catalogue, of `other_offers.CLOUDS`.
     """
 
@@ -48,6 +50,7 @@ class Options:
     tied: bool = False
     parameters: Mapping[str, str] = field(default_factory=dict)
     template: Template | None = None
+    image: MachineImage = field(default_factory=MachineImage)
     clouds: tuple[str, ...] = ("aws",)
 
 
@@ -252,4 +255,6 @@ def _emulator_command(folder: Path, options: Options, port: int) -> Sequence[str
 
 def _cloud_command(folder: Path, options: Options, port: int, bus_url: str) -> Sequence[str]:
     command = [sys.executable, "-m", "local.cloud", "--port", str(port), "--state-dir", str(folder / "cloud")]
-    return [*command, "--seed", str(options.seed), "--speed-up", str(options.speed_up), "--bus-endpoint", bus_url]
+    command += ["--seed", str(options.seed), "--speed-up", str(options.speed_up), "--bus-endpoint", bus_url]
+    programs = [word for program in options.image.programs for word in ("--program", str(program))]
+    return [*command, *(["--alike"] if options.image.alike else []), *programs]

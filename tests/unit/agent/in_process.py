@@ -127,7 +127,7 @@ class Agent:
         """Bring the newest back that the broker offers and that verifies."""
         attempt = self.wire.attempt
         view = self.wire.world.store.load(attempt.job_id, attempt.cedana_id)
-        said = self.wire.world.say.start(view, attempt.cedana_id)
+        said = self.wire.world.say.start(view)
         saved = tuple(
             Saved(
                 c["number"],

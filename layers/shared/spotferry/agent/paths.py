@@ -99,12 +99,13 @@ class PathsEngine:
         self._captured = None
         self._name_pack()
 
-    def restore(self, saved: Saved, check: Check) -> None:
+    def restore(self, saved: Saved, check: Check) -> str:
         """Its entries take the place of what the paths name."""
         parts = {part.name: part for part in saved.parts}
         if INDEX_PART not in parts:
             raise ArchiveInvalid(f"it has no part {INDEX_PART}")
         self._known = rebuild(self._place, saved.number, parts, self._options().paths, check)
+        return ""
 
     def _name_pack(self) -> None:
         self._pack_name = f"pack-{secrets.token_hex(8)}.tar.gz"

@@ -76,6 +76,15 @@ class Brood:
                 _reap(process.pid)
         return [p for p in brood if p.state not in "ZX"]
 
+    def outside(self, leader: int) -> List[int]:
+        """Those that do not descend from the leader."""
+        living = self.living()
+        inside, before = {leader}, 0
+        while len(inside) != before:
+            before = len(inside)
+            inside |= {process.pid for process in living if process.parent in inside}
+        return [process.pid for process in living if process.pid not in inside]
+
     def signal(self, number: int) -> None:
         """Send a signal to each."""
         for process in self.living():

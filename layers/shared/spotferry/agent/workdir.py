@@ -38,9 +38,10 @@ class WorkdirEngine:
     def committed(self, number: Optional[int]) -> None:
         """Every capture is whole: there is nothing to remember."""
 
-    def restore(self, saved: Saved, check: Check) -> None:
+    def restore(self, saved: Saved, check: Check) -> str:
         """The checkpoint's tree takes the work directory's place."""
         part = next((part for part in saved.parts if part.name == WORKDIR_PART), None)
         if part is None:
             raise ArchiveInvalid(f"it has no part {WORKDIR_PART}")
         self._place.replace_by(part, check)
+        return ""

@@ -43,13 +43,20 @@ class PlanJob:
         refuse_impossible(made, spec.instance_specs)
         return made
 
-    def plan(self, spec: JobFile, avoid: tuple[str, ...] = (), owner: str = "") -> Plan:
+    def plan(
+        self,
+        spec: JobFile,
+        avoid: tuple[str, ...] = (),
+        owner: str = "",
+        cpu_families: frozenset[tuple[str, str]] | None = None,
+    ) -> Plan:
         """The plan, whether or not anything fits.
 
         Args:
             spec: the job file.
             avoid: pools that this job was just taken back from.
             owner: whose machines' history tells how often pools take them back, where the objective asks; "" for none.
+            cpu_families: where the job's checkpoint can go on; None: anywhere.
         """
         open_regions = frozenset(place for place in self._opened() if place[0] in self.launchable)
         providers = sorted({provider for provider, _ in open_regions})
@@ -60,6 +67,7 @@ class PlanJob:
             bans=self.bans.bans(providers, self.clock()),
             avoid=avoid,
             history=self.history(owner) if asks else {},
+            cpu_families=cpu_families,
         )
         made = plan(self.catalogue.offers(), spec.instance_specs, limits)
         banned = made.excluded["banned"]
