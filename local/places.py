@@ -2,7 +2,8 @@
 
 Google Cloud's project has the network `default` in automatic mode, with a subnetwork of that name in each region.
 Azure's subscription has, in any resource group, a network `spotferry-REGION` with a subnet `machines` in each region,
-and one called `machines` that is nowhere in particular. Quotas are the market's. A region that is denied answers with its denial.
+and one called `machines` that is nowhere in particular. Quotas are the market's. A region that is denied answers with
+its denial.
 """
 
 from __future__ import annotations
