@@ -1,8 +1,9 @@
 """What Google Cloud and Azure tell of a region beside its machines: networks and quotas, as `region check` reads them.
 
 Google Cloud's project has the network `default` in automatic mode, with a subnetwork of that name in each region.
-Azure's subscription has, in any resource group, a network `spotferry-REGION` with a subnet `machines` in each region.
-Quotas are the market's. A region that is denied answers with its denial.
+Azure's subscription has, in any resource group, a network `spotferry-REGION` with a subnet `machines` in each region,
+and one called `machines` that is nowhere in particular. Quotas are the market's. A region that is denied answers with
+its denial.
 """
 
 from __future__ import annotations
@@ -123,6 +124,8 @@ def _group(named: Mapping[str, str]) -> Json:
 
 
 def _vnet(named: Mapping[str, str]) -> Json:
+    if named["vnet"] == "machines":
+        return {"name": "machines"}
     prefix, _, region = named["vnet"].partition("-")
     if prefix != "spotferry" or region not in azure_facts.ZONES:
         raise _missing("network", named["vnet"])

@@ -169,6 +169,9 @@ def test_a_network_of_azure_would_launch(check: Check) -> None:
     findings = check("azure", "westeurope", AZURE)
     assert problems(findings) == ""
     assert "the network spotferry-westeurope is in westeurope" in said(findings, Level.OK)
+    nowhere = check("azure", "westeurope", {**AZURE, "subnet_id": f"{VNET}/machines/subnets/machines"})
+    assert problems(nowhere) == ""
+    assert "does not tell its region" in said(nowhere, Level.NOTE)
 
 
 def test_what_azure_lacks_is_named(check: Check, cloud: LocalCloud) -> None:

@@ -87,6 +87,8 @@ class AzureCheck:
             location = str(self._get(network, _NETWORK, region).get("location", ""))
         except ProviderError as error:
             return _missing(what, error)
+        if not location:
+            return Finding(Level.NOTE, f"{what} does not tell its region: machines must be where it is")
         if location.replace(" ", "").lower() == region:
             return Finding(Level.OK, f"{what} is in {region}")
         return Finding(Level.PROBLEM, f"{what} is in {location}, not in {region}: machines must be where it is")
