@@ -26,7 +26,7 @@ class CheckLaunch:
             attempt = store.load(job_id, instance_id).attempts[instance_id]
         except NotFound:
             return
-        if attempt.is_gone or attempt.ending or attempt.arrived_at:
+        if attempt.is_gone or attempt.ending:
             return
         if attempt.allocated_id:
             self._settle(job_id, attempt)
@@ -41,6 +41,8 @@ class CheckLaunch:
             self.ask(job_id, attempt)
 
     def _settle(self, job_id: str, attempt: Attempt) -> None:
+        if attempt.arrived_at:
+            return  # it runs
         try:
             self.ask.settle(job_id, attempt)
         except NotYet:
