@@ -37,10 +37,10 @@ class Verdict:
 
 _HOUR = timedelta(hours=1)
 _ZONE_EMPTY = Verdict(TryNextZone, "pool", _HOUR)
-_NOT_IN_REGION = Verdict(TryNextRegion, "type", _HOUR)
+_NOT_IN_REGION = Verdict(TryNextRegion, "size", _HOUR)
 """The type is not to be had in the region now, in whichever zone."""
-_RESTRICTED = Verdict(TryNextRegion, "type", timedelta(hours=23))
-_NEVER = Verdict(TryNextType, "type", timedelta(days=30))
+_RESTRICTED = Verdict(TryNextRegion, "size", timedelta(hours=23))
+_NEVER = Verdict(TryNextType, "size", timedelta(days=30))
 """The type cannot be had on the spot market at all."""
 _TOO_DEAR = Verdict(TryNextZone, "pool", timedelta(minutes=10))
 _FAMILY_FULL = Verdict(TryNextType, "family", timedelta(minutes=10))
@@ -51,7 +51,7 @@ REGION_CLOSED = Verdict(TryNextRegion, "region", _HOUR)
 DENIED = Verdict(SkipProvider, "provider", timedelta(minutes=15))
 WAIT = Verdict(TryAgainLater, "none", timedelta())
 _REGION_WRONG = Verdict(LaunchRefused, "region", _HOUR)
-_TYPE_WRONG = Verdict(LaunchRefused, "type", timedelta(hours=24))
+_TYPE_WRONG = Verdict(LaunchRefused, "size", timedelta(hours=24))
 REQUEST_WRONG = Verdict(LaunchRefused, "none", timedelta())
 """Wrong with this one request: nobody else's launches suffer from it."""
 _NEVER_STARTED = Verdict(TryNextZone, "pool", timedelta(minutes=3))
