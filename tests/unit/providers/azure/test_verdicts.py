@@ -132,10 +132,12 @@ BY_WORDS: list[tuple[str, str, type[CapacityError], str, timedelta]] = [
         )
     ),
     ("RequestDisallowedByPolicy", "Policy: 'Allowed locations'.", TryNextRegion, "region", HOUR),
+    ("RequestDisallowedByPolicy", "Policy: 'Allowed virtual machine size SKUs'.", LaunchRefused, "size", DAY),
     ("RequestDisallowedByPolicy", "Policy: 'No public addresses'.", LaunchRefused, "region", HOUR),
     ("BadRequest", "The VM size cannot boot Hypervisor Generation '2'.", LaunchRefused, "size", DAY),
     ("BadRequest", "Something else is wrong.", LaunchRefused, "region", HOUR),
     ("InvalidParameter", "The value X provided for the VM size is not valid.", LaunchRefused, "size", DAY),
+    ("InvalidParameter", "The VM size cannot boot with the OS image or disk.", LaunchRefused, "size", DAY),
     ("InvalidParameter", "The availability zone '3' is not there.", TryNextZone, "pool", DAY),
     ("OperationNotAllowed", "Spot is not supported for this VM size.", TryNextType, "size", MONTH),
     ("OperationNotAllowed", "The disk size 8 is smaller than the image's.", LaunchRefused, "none", ZERO),

@@ -163,6 +163,7 @@ QUOTAS: tuple[tuple[re.Pattern[str], Verdict], ...] = (
 REFINEMENTS: Mapping[str, tuple[tuple[re.Pattern[str], Verdict], ...]] = {
     "RequestDisallowedByPolicy": (
         (re.compile(r"location|region", re.IGNORECASE), REGION_CLOSED),
+        (re.compile(r"\b(?:skus?|vm ?sizes?)\b", re.IGNORECASE), _TYPE_WRONG),
         (re.compile(""), _REGION_WRONG),
     ),
     "BadRequest": (
@@ -171,6 +172,7 @@ REFINEMENTS: Mapping[str, tuple[tuple[re.Pattern[str], Verdict], ...]] = {
     ),
     "InvalidParameter": (
         (re.compile(r"\bvm ?size\b.*(?:not (?:available|supported|valid)|invalid)", re.IGNORECASE), _TYPE_WRONG),
+        (re.compile(r"disk controller|cannot boot", re.IGNORECASE), _TYPE_WRONG),
         (re.compile(r"availability zone", re.IGNORECASE), Verdict(TryNextZone, "pool", timedelta(hours=24))),
     ),
     "OperationNotAllowed": (
