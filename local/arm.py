@@ -26,7 +26,7 @@ from local.azure_pricing import ACCOUNT, TOKEN
 from local.json_face import Json, RestError
 from local.market import Market
 from local.market_faults import Faults
-from local.market_model import MarketError, MarketEvent, UnknownMachineError
+from local.market_model import USER_SHUTDOWN, MarketError, MarketEvent, UnknownMachineError
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
@@ -161,7 +161,7 @@ class ArmFace:
             self._market.terminate(facts.PROVIDER, vm.region, [vm.name])
         except UnknownMachineError:
             # The market hides machines that were just made; an order ends them all the same.
-            self._market.kill(vm.name)
+            self._market.kill(vm.name, USER_SHUTDOWN)
 
     def _deallocate(self, request: Request) -> Answer:
         vm = self._known(request, "azure.vm.deallocate")

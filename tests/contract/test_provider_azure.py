@@ -73,7 +73,7 @@ class TestAzure(ProviderContract):
         cloud.pull("exhaust", provider="azure", region="eastus", instance_type=attempt.instance_type)
         with pytest.raises(TryNextRegion) as caught:
             provider.create_instance(attempt)
-        assert (caught.value.code, caught.value.scope) == ("SkuNotAvailable", "type")
+        assert (caught.value.code, caught.value.scope) == ("SkuNotAvailable", "size")
 
     @pytest.mark.parametrize("market", ["spot", "on_demand"])
     def test_a_region_without_zones_and_both_markets(

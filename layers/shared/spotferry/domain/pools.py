@@ -20,13 +20,14 @@ def patterns(market: str, machine: Instance, refusal: CapacityError) -> list[tup
         return []
     if refusal.scope == "provider":
         return [("spot", "*/*/*"), ("on_demand", "*/*/*")]
+    family = _family(machine.instance_type)
     reached = {
         "pool": pool_of(machine),
         "zone": f"{machine.region}/{machine.availability_zone}/*",
         "region": f"{machine.region}/*/*",
-        "type": f"{machine.region}/*/{machine.instance_type}",
-        "type_everywhere": f"*/*/{machine.instance_type}",
-        "family": f"{machine.region}/*/{_family(machine.instance_type)}",
+        "size": f"{machine.region}/*/{machine.instance_type}",
+        "family": f"{machine.region}/*/{family}",
+        "type": f"*/*/{family}",
     }
     return [(market, reached[refusal.scope])]
 

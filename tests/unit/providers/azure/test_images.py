@@ -67,7 +67,7 @@ def test_gpus_without_a_vendors_image_are_refused_and_can_be_set(rig: Rig, offer
     arch = offer.get("arch", "x86_64")
     with pytest.raises(LaunchRefused, match=f"{arch}/gpu") as caught:
         resolve(rig, gpu_count=1, **offer)
-    assert caught.value.scope == "type"
+    assert caught.value.scope == "size"
     rig.script.answer(r"GET .*/a/.*/versions/.+", told("Arm64" if arch == "arm64" else "x64"))
     assert resolve(rig, images={f"{arch}/gpu": "a:b:c:1"}, gpu_count=1, **offer).image_id == "a:b:c:1"
 

@@ -24,14 +24,14 @@ HOUR, HOURS_23, DAY, MONTH = timedelta(hours=1), timedelta(hours=23), timedelta(
 Row = tuple[str, type[CapacityError], str, timedelta]
 
 TABLE: list[Row] = [
-    ("SkuNotAvailable", TryNextRegion, "type", HOUR),
-    ("AllocationFailed", TryNextRegion, "type", HOUR),
-    ("OverconstrainedAllocationRequest", TryNextRegion, "type", HOUR),
+    ("SkuNotAvailable", TryNextRegion, "size", HOUR),
+    ("AllocationFailed", TryNextRegion, "size", HOUR),
+    ("OverconstrainedAllocationRequest", TryNextRegion, "size", HOUR),
     ("ZonalAllocationFailed", TryNextZone, "pool", HOUR),
     ("OverconstrainedZonalAllocationRequest", TryNextZone, "pool", HOUR),
-    ("NotAvailableForSubscription", TryNextRegion, "type", HOURS_23),
+    ("NotAvailableForSubscription", TryNextRegion, "size", HOURS_23),
     ("SpotPriceGreaterThanProvidedMaxPrice", TryNextZone, "pool", MINUTES_10),
-    ("AzureSpotIsNotSupportedForThisVMSize", TryNextType, "type", MONTH),
+    ("AzureSpotIsNotSupportedForThisVMSize", TryNextType, "size", MONTH),
     ("PublicIPCountLimitReached", TryNextRegion, "region", MINUTES_10),
     ("SubnetIsFull", TryNextRegion, "region", MINUTES_10),
     ("RequestDisallowedByAzure", TryNextRegion, "region", HOUR),
@@ -132,12 +132,14 @@ BY_WORDS: list[tuple[str, str, type[CapacityError], str, timedelta]] = [
         )
     ),
     ("RequestDisallowedByPolicy", "Policy: 'Allowed locations'.", TryNextRegion, "region", HOUR),
+    ("RequestDisallowedByPolicy", "Policy: 'Allowed virtual machine size SKUs'.", LaunchRefused, "size", DAY),
     ("RequestDisallowedByPolicy", "Policy: 'No public addresses'.", LaunchRefused, "region", HOUR),
-    ("BadRequest", "The VM size cannot boot Hypervisor Generation '2'.", LaunchRefused, "type", DAY),
+    ("BadRequest", "The VM size cannot boot Hypervisor Generation '2'.", LaunchRefused, "size", DAY),
     ("BadRequest", "Something else is wrong.", LaunchRefused, "region", HOUR),
-    ("InvalidParameter", "The value X provided for the VM size is not valid.", LaunchRefused, "type", DAY),
+    ("InvalidParameter", "The value X provided for the VM size is not valid.", LaunchRefused, "size", DAY),
+    ("InvalidParameter", "The VM size cannot boot with the OS image or disk.", LaunchRefused, "size", DAY),
     ("InvalidParameter", "The availability zone '3' is not there.", TryNextZone, "pool", DAY),
-    ("OperationNotAllowed", "Spot is not supported for this VM size.", TryNextType, "type", MONTH),
+    ("OperationNotAllowed", "Spot is not supported for this VM size.", TryNextType, "size", MONTH),
     ("OperationNotAllowed", "The disk size 8 is smaller than the image's.", LaunchRefused, "none", ZERO),
     ("OperationNotAllowed", "The machine is being deleted.", TryAgainLater, "none", ZERO),
 ]

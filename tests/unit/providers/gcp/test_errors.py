@@ -140,7 +140,7 @@ WORDS: list[tuple[str, str, type[CapacityError], str]] = [
         TryAgainLater,
         "none",
     ),
-    ("QUOTA_EXCEEDED", "Quota 'GPUS_ALL_REGIONS' exceeded.  Limit: 0.0 globally.", TryNextType, "type_everywhere"),
+    ("QUOTA_EXCEEDED", "Quota 'GPUS_ALL_REGIONS' exceeded.  Limit: 0.0 globally.", TryNextType, "type"),
     ("QUOTA_EXCEEDED", "Quota 'CPUS_ALL_REGIONS' exceeded.  Limit: 32.0 globally.", SkipProvider, "provider"),
     (
         "QUOTA_EXCEEDED",

@@ -100,7 +100,7 @@ def _chosen(settings: RegionSettings, offer: Offer) -> str:
     named = VENDOR_IMAGES.get((offer.arch, with_gpu))
     if unfit or named is None:
         message = f"no vendor's image has the drivers of {offer.instance_type}: set the image {place} of {offer.region}"
-        raise LaunchRefused("NoImage", message, offer.region, scope="type", ban_for=timedelta(hours=24))
+        raise LaunchRefused("NoImage", message, offer.region, scope="size", ban_for=timedelta(hours=24))
     return named
 
 

@@ -37,10 +37,10 @@ class Verdict:
 
 _HOUR = timedelta(hours=1)
 _ZONE_EMPTY = Verdict(TryNextZone, "pool", _HOUR)
-_NOT_IN_REGION = Verdict(TryNextRegion, "type", _HOUR)
+_NOT_IN_REGION = Verdict(TryNextRegion, "size", _HOUR)
 """The type is not to be had in the region now, in whichever zone."""
-_RESTRICTED = Verdict(TryNextRegion, "type", timedelta(hours=23))
-_NEVER = Verdict(TryNextType, "type", timedelta(days=30))
+_RESTRICTED = Verdict(TryNextRegion, "size", timedelta(hours=23))
+_NEVER = Verdict(TryNextType, "size", timedelta(days=30))
 """The type cannot be had on the spot market at all."""
 _TOO_DEAR = Verdict(TryNextZone, "pool", timedelta(minutes=10))
 _FAMILY_FULL = Verdict(TryNextType, "family", timedelta(minutes=10))
@@ -51,7 +51,7 @@ REGION_CLOSED = Verdict(TryNextRegion, "region", _HOUR)
 DENIED = Verdict(SkipProvider, "provider", timedelta(minutes=15))
 WAIT = Verdict(TryAgainLater, "none", timedelta())
 _REGION_WRONG = Verdict(LaunchRefused, "region", _HOUR)
-_TYPE_WRONG = Verdict(LaunchRefused, "type", timedelta(hours=24))
+_TYPE_WRONG = Verdict(LaunchRefused, "size", timedelta(hours=24))
 REQUEST_WRONG = Verdict(LaunchRefused, "none", timedelta())
 """Wrong with this one request: nobody else's launches suffer from it."""
 _NEVER_STARTED = Verdict(TryNextZone, "pool", timedelta(minutes=3))
@@ -163,6 +163,7 @@ QUOTAS: tuple[tuple[re.Pattern[str], Verdict], ...] = (
 REFINEMENTS: Mapping[str, tuple[tuple[re.Pattern[str], Verdict], ...]] = {
     "RequestDisallowedByPolicy": (
         (re.compile(r"location|region", re.IGNORECASE), REGION_CLOSED),
+        (re.compile(r"\b(?:skus?|vm ?sizes?)\b", re.IGNORECASE), _TYPE_WRONG),
         (re.compile(""), _REGION_WRONG),
     ),
     "BadRequest": (
@@ -171,6 +172,7 @@ REFINEMENTS: Mapping[str, tuple[tuple[re.Pattern[str], Verdict], ...]] = {
     ),
     "InvalidParameter": (
         (re.compile(r"\bvm ?size\b.*(?:not (?:available|supported|valid)|invalid)", re.IGNORECASE), _TYPE_WRONG),
+        (re.compile(r"disk controller|cannot boot", re.IGNORECASE), _TYPE_WRONG),
         (re.compile(r"availability zone", re.IGNORECASE), Verdict(TryNextZone, "pool", timedelta(hours=24))),
     ),
     "OperationNotAllowed": (

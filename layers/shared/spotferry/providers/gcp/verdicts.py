@@ -34,7 +34,7 @@ NOT_OFFERED = Verdict(TryNextZone, "pool", timedelta(hours=24))
 REGION_FULL = Verdict(TryNextRegion, "region", timedelta(minutes=10))
 REGION_CLOSED = Verdict(TryNextRegion, "region", timedelta(hours=1))
 FAMILY_FULL = Verdict(TryNextType, "family", timedelta(minutes=10))
-TYPE_FULL = Verdict(TryNextType, "type_everywhere", timedelta(minutes=10))
+TYPE_FULL = Verdict(TryNextType, "type", timedelta(minutes=10))
 """A quota of GPUs that counts in all regions together: the type is not to be had anywhere."""
 CLOUD_FULL = Verdict(SkipProvider, "provider", timedelta(minutes=10))
 """A quota of everything that counts in all regions together."""

@@ -19,9 +19,9 @@ def reached(scope: BanScope, instance_type: str = "m5.large") -> list[tuple[str,
         ("pool", "r/z/m5.large"),
         ("zone", "r/z/*"),
         ("region", "r/*/*"),
-        ("type", "r/*/m5.large"),
-        ("type_everywhere", "*/*/m5.large"),
+        ("size", "r/*/m5.large"),
         ("family", "r/*/m5.*"),
+        ("type", "*/*/m5.*"),
     ],
 )
 def test_scopes(scope: BanScope, pattern: str) -> None:
