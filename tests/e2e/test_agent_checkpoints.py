@@ -53,7 +53,7 @@ def test_checkpoints_are_made_from_time_to_time(tmp_path: Path) -> None:
     assert fake.problems == []
     assert {commit["reason"] for commit in fake.commits} == {"heartbeat"}
     first, second = fake.commits[:2]
-    assert (first["engine"], first["why"]) == ("workdir", "workdir: criu is not part of this agent")
+    assert (first["engine"], first["why"]) == ("workdir", "workdir: criu is not installed")
     assert first["seconds"] >= first["paused_seconds"] > 0
     assert len(fake.commits) <= 3
     assert fake.log.decode().splitlines() == [f"step {number}" for number in range(1, 61)]
