@@ -33,6 +33,20 @@ def ledger(job: Job | None = None, *attempts: Attempt, points: tuple[Checkpoint,
     return ledger_of(job or a_job(revision=0), attempts, points, HOME, NOW)
 
 
+def test_what_a_checkpoint_took_over_is_paid_once() -> None:
+    """A part that two checkpoints use was sent once, and is stored until the last of them is pruned."""
+    day = timedelta(days=1)
+    first = checkpoint(1, 1, age=3 * day).model_copy(update={"pruned_at": NOW - 2 * day})
+    kept = first.manifest.parts[0].model_copy(update={"same_as": 1})
+    second = checkpoint(2, 1, age=2 * day).model_copy(update={"pruned_at": NOW - day})
+    second = second.model_copy(update={"manifest": second.manifest.model_copy(update={"parts": (kept,)})})
+    abroad = an_attempt(1, provider="gcp", region="us-central1")
+    once, both = (ledger(None, abroad, points=points) for points in ((first,), (first, second)))
+    assert once.storage_usd == pytest.approx(Decimal("0.023") * 24 / HOURS_PER_MONTH)
+    assert both.storage_usd == 2 * once.storage_usd
+    assert both.transfer_usd == once.transfer_usd > 0
+
+
 def test_machines_are_the_sum_of_the_attempts() -> None:
     """What attempts cost is what the ledger says of machines."""
     attempts = [an_attempt(n, heartbeats=3) for n in (1, 2)]

@@ -12,6 +12,7 @@ from spotferry.agent.clock import Check
 from spotferry.agent.criu import Criu
 from spotferry.agent.errors import ArchiveInvalid, CriuFailed
 from spotferry.agent.fingerprint import fingerprint, mismatch
+from spotferry.agent.members import fastest
 from spotferry.agent.place import WorkPlace
 from spotferry.agent.plan import Part, Saved
 from spotferry.agent.subject import Fate, Subject
@@ -20,7 +21,9 @@ from spotferry.agent.unpack import unpack
 from spotferry.agent.uploads import Outgoing
 from spotferry.agent.workdir import WORKDIR_PART
 
-IMAGES_PART = "criu.tar.gz"
+IMAGES_PART = "criu.tar"
+"""How the part's name begins; how it is compressed follows."""
+
 _ROOM = 1.25
 """Images take as much room as the memory does, and a little more."""
 
@@ -53,7 +56,7 @@ class CriuEngine:
     @property
     def parts(self) -> Tuple[str, ...]:
         """The tree, and the work directory as the `workdir` engine writes it."""
-        return (IMAGES_PART, WORKDIR_PART)
+        return (IMAGES_PART + fastest().suffix, WORKDIR_PART + fastest().suffix)
 
     def refusal(self) -> str:
         """Why the task that runs cannot be dumped; "" when nothing speaks against it."""
@@ -84,13 +87,14 @@ class CriuEngine:
         Raises:
             CriuFailed: the tree cannot be dumped, and runs on; nothing was written.
         """
+        images, work_dir = self.parts
         dumped = self._empty("dump")
         try:
             with subject.dumped(lambda: self._dump(subject, dumped), outgoing.room):
-                with outgoing.part(IMAGES_PART) as part:
-                    pack(dumped, tree(dumped), part.write, check)
-                with outgoing.part(WORKDIR_PART) as part:
-                    pack(self._place.work_dir, self._place.entries(), part.write, check)
+                with outgoing.part(images) as part:
+                    pack(dumped, tree(dumped), part.write, check, codec=fastest())
+                with outgoing.part(work_dir) as part:
+                    pack(self._place.work_dir, self._place.entries(), part.write, check, codec=fastest())
         finally:
             shutil.rmtree(dumped, ignore_errors=True)
 
@@ -160,7 +164,7 @@ class CriuEngine:
 
 
 def _part(saved: Saved, name: str) -> Part:
-    found: List[Part] = [part for part in saved.parts if part.name == name]
+    found: List[Part] = [part for part in saved.parts if part.name.startswith(name)]
     if not found:
         raise ArchiveInvalid(f"it has no part {name}")
     return found[0]

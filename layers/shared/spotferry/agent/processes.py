@@ -76,15 +76,6 @@ class Brood:
                 _reap(process.pid)
         return [p for p in brood if p.state not in "ZX"]
 
-    def outside(self, leader: int) -> List[int]:
-        """Those that do not descend from the leader."""
-        living = self.living()
-        inside, before = {leader}, 0
-        while len(inside) != before:
-            before = len(inside)
-            inside |= {process.pid for process in living if process.parent in inside}
-        return [process.pid for process in living if process.pid not in inside]
-
     def signal(self, number: int) -> None:
         """Send a signal to each."""
         for process in self.living():
@@ -102,6 +93,12 @@ class Brood:
                 break
             time.sleep(_STANDSTILL_SECONDS)
         return stopped
+
+    def outside(self, leaders: Set[int]) -> List[int]:
+        """Those that neither are nor descend from one of these."""
+        processes = table()
+        living = [p for p in processes.values() if p.state not in "ZX" and self._is_ours(p, processes)]
+        return [p.pid for p in living if p.pid not in leaders and not _is_below(p, leaders, processes)]
 
     def catchers(self, number: int) -> List[int]:
         """Those that have a handler for a signal, but none below one that has."""

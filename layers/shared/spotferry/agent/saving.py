@@ -7,7 +7,7 @@ from typing import Callable, Dict, List, Mapping, Optional, Tuple
 from spotferry.agent.archive import pack
 from spotferry.agent.broker import Json
 from spotferry.agent.clock import Check, Clock
-from spotferry.agent.engines import AUTO, CRIU, WORKDIR, Engine, choose
+from spotferry.agent.engines import AUTO, WORKDIR, Engine, choose
 from spotferry.agent.errors import (
     AddressExpired,
     ArchiveInvalid,
@@ -104,20 +104,18 @@ class Saving:
             CriuFailed, TransferFailed, OSError, ValueError: nothing was committed.
         """
         name, why = choose(options, subject.wanted.fate, self._refusals)
-        try:
-            return self._made(name, why, subject, began_at, check)
-        except CriuFailed as failed:
-            if name != CRIU or options.engine != AUTO:
-                raise
-            return self._made(WORKDIR, f"workdir: {failed}", subject, began_at, check)
-
-    def _made(self, name: str, why: str, subject: Subject, began_at: float, check: Check) -> int:
         engine, number = self._engines[name], None
         try:
             with self._uploader.begin("checkpoint", engine.parts, check) as outgoing:
                 if subject.wanted.fate is Fate.GOES_ON:
                     outgoing.open()
-                engine.capture(subject, outgoing, check)
+                try:
+                    engine.capture(subject, outgoing, check)
+                except CriuFailed as failed:
+                    if options.engine != AUTO:
+                        raise
+                    name, why = WORKDIR, f"workdir: {failed}"  # its parts are among those of `criu`
+                    self._engines[name].capture(subject, outgoing, check)
                 outgoing.settle()
                 details = self._details(name, why, subject, self._clock.monotonic() - began_at)
                 number = _number(outgoing.commit(details, []))

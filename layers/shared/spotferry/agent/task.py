@@ -159,7 +159,7 @@ class Runner:
 
     def strays(self) -> bool:
         """Whether a process of the job is no descendant of the leader, since who started it has ended."""
-        return self._leader is None or bool(self._brood.outside(self._leader))
+        return self._leader is None or bool(self._brood.outside({self._leader}))
 
     def _popen(
         self, name: str, script: str, work_dir: Path, environment: Dict[str, str], trace_fd: int

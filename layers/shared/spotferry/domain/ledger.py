@@ -20,8 +20,8 @@ from spotferry.domain.transfer import transfer_usd, usd_per_gb
 from spotferry.types.instance import Attempt
 from spotferry.types.job import Checkpoint, Job
 
-CHUNK_BYTES = 64 * 1024 * 1024
-"""How large a piece an archive travels in."""
+CHUNK_BYTES = 8 * 1024 * 1024
+"""How large a piece an archive travels in; only one of more than 8 GB takes longer ones, beyond that."""
 
 
 @dataclass(frozen=True, slots=True)
