@@ -14,8 +14,7 @@ from typing import BinaryIO, Callable, Dict, List, Optional, Sequence, Tuple
 
 from spotferry.agent.archive import header_of
 from spotferry.agent.clock import Check
-from spotferry.agent.errors import ArchiveInvalid
-from spotferry.agent.members import BLOCK_BYTES, Zipper
+from spotferry.agent.members import BLOCK_BYTES, Zipper, fastest
 from spotferry.agent.pieces import (
     INDEX_PART,
     LONGEST_PIECE_BYTES,
@@ -74,7 +73,7 @@ class PathsEngine:
     @property
     def parts(self) -> Tuple[str, ...]:
         """The index, and a pack of what is new."""
-        return (INDEX_PART, self._pack_name)
+        return (INDEX_PART + fastest().suffix, self._pack_name)
 
     def capture(self, subject: Subject, outgoing: Outgoing, check: Check) -> None:
         """Have the task write, if it can be asked to; then read the paths, while a task that goes on runs."""
@@ -102,12 +101,10 @@ class PathsEngine:
     def restore(self, saved: Saved, check: Check) -> None:
         """Its entries take the place of what the paths name."""
         parts = {part.name: part for part in saved.parts}
-        if INDEX_PART not in parts:
-            raise ArchiveInvalid(f"it has no part {INDEX_PART}")
         self._known = rebuild(self._place, saved.number, parts, self._options().paths, check)
 
     def _name_pack(self) -> None:
-        self._pack_name = f"pack-{secrets.token_hex(8)}.tar.gz"
+        self._pack_name = f"pack-{secrets.token_hex(8)}.tar{fastest().suffix}"
 
 
 class _Capture:
@@ -144,8 +141,9 @@ class _Capture:
         return Known(0, packs, holder, self._files, lengths)
 
     def _send_index(self, outgoing: Outgoing, packs: Sequence[Pack]) -> None:
+        codec = fastest()
         head = {"version": 1, "packs": [{"name": pack.name, "pieces_bytes": pack.pieces_bytes} for pack in packs]}
-        with outgoing.part(INDEX_PART) as part, Zipper(part.write, self._check) as zipped:
+        with outgoing.part(INDEX_PART + codec.suffix) as part, Zipper(part.write, self._check, codec) as zipped:
             zipped.write(json.dumps(head).encode() + b"\n")
             with self._index.open("rb") as lines:
                 while block := lines.read(BLOCK_BYTES):
@@ -219,7 +217,7 @@ class _NewPack:
         """Put a piece in."""
         if self._zipped is None:
             self._part = self._stack.enter_context(self._outgoing.part(self._name))
-            self._zipped = self._stack.enter_context(Zipper(self._part.write, self._check))
+            self._zipped = self._stack.enter_context(Zipper(self._part.write, self._check, fastest()))
         entry = tarfile.TarInfo(digest)
         entry.size = len(content)
         self._zipped.write(header_of(entry))

@@ -1,8 +1,8 @@
 """What a checkpoint of the `paths` engine consists of: entries made of pieces, and the packs that hold the pieces.
 
 A file is cut at fixed places; a piece is known by the SHA-256 of its bytes. Pieces that an earlier checkpoint has are
-not sent again: the part that holds them (a *pack*, a .tar.gz whose entries are pieces under their digests) is a part of
-the new checkpoint too. Which files there are and of which pieces is in the index, one JSON object a line, gzipped: a
+not sent again: the part that holds them (a *pack*, a tar whose entries are pieces under their digests) is a part of
+the new checkpoint too. Which files there are and of which pieces is in the index, one JSON object a line: a
 head with the packs' names, then an entry each.
 """
 
@@ -17,7 +17,8 @@ from typing import Any, Dict, Iterable, List, Mapping, Optional, Tuple
 from spotferry.agent.broker import Json
 from spotferry.agent.errors import ArchiveInvalid
 
-INDEX_PART = "index.jsonl.gz"
+INDEX_PART = "index.jsonl"
+"""How the part's name begins; how it is compressed follows."""
 
 PIECE_BYTES = 1024 * 1024
 """The length of a piece; longer in a file that would have more than MANY_PIECES of them."""

@@ -55,7 +55,7 @@ def rebuild(place: WorkPlace, number: int, parts: Mapping[str, Part], patterns: 
         AddressExpired, TransferFailed, OSError: it cannot be had; nothing was replaced yet, unless the disk failed.
     """
     building = _Building(place, check)
-    packs = building.read_index(parts[INDEX_PART])
+    packs = building.read_index(_index_of(parts))
     building.make()
     for name, _ in packs:
         if name not in parts:
@@ -64,6 +64,13 @@ def rebuild(place: WorkPlace, number: int, parts: Mapping[str, Part], patterns: 
     building.finish()
     building.put_in_place(patterns)
     return building.known(number, [Pack(name, parts[name].sha256, parts[name].size_bytes, n) for name, n in packs])
+
+
+def _index_of(parts: Mapping[str, Part]) -> Part:
+    index = next((part for name, part in parts.items() if name.startswith(INDEX_PART)), None)
+    if index is None:
+        raise ArchiveInvalid(f"it has no part {INDEX_PART}")
+    return index
 
 
 class _Building:
