@@ -53,11 +53,24 @@ def test_checkpoints_are_made_from_time_to_time(tmp_path: Path) -> None:
     assert fake.problems == []
     assert {commit["reason"] for commit in fake.commits} == {"heartbeat"}
     first, second = fake.commits[:2]
-    assert (first["engine"], first["why"]) == ("workdir", "workdir: criu is not part of this agent")
+    assert (first["engine"], first["why"]) == ("workdir", "workdir: criu is not installed")
     assert first["seconds"] >= first["paused_seconds"] > 0
     assert len(fake.commits) <= 3
     assert fake.log.decode().splitlines() == [f"step {number}" for number in range(1, 61)]
     assert second["content"] != first["content"]
+
+
+def test_the_task_stands_still_for_the_reading_and_not_for_the_network(tmp_path: Path) -> None:
+    """Chunks that the network is too slow for wait on the disk, where nothing of them stays."""
+    fake = m.broker(task=["head -c 3000000 /dev/urandom > state; echo up; sleep 60"])
+    fake.put_seconds = 0.5
+    with fake, m.Machine(tmp_path / "m", fake) as machine:
+        fake.until(lambda: b"up" in fake.log)
+        fake.directive = {"kind": "checkpoint", "reason": "heartbeat"}
+        (commit,) = fake.until(lambda: fake.commits)
+        assert 0 < commit["paused_seconds"] < commit["seconds"] / 3
+        assert fake.until(lambda: not list((machine.base / "spool").iterdir()))
+    assert len(commit["parts"][0]["etags"]) > 20
 
 
 def test_commands_run_at_their_places(places: Iterator[Path]) -> None:

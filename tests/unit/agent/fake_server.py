@@ -73,6 +73,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True
             return
         content = self.rfile.read(size)
+        broker.stop.wait(broker.put_seconds)
         if broker.refuse_puts > 0:
             broker.refuse_puts -= 1
             self.reply(503, b"")

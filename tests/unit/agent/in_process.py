@@ -14,6 +14,7 @@ from spotferry.agent.chunks import Chunk
 from spotferry.agent.engines import Engine
 from spotferry.agent.errors import BrokerRefused
 from spotferry.agent.link import Link
+from spotferry.agent.machine import fingerprint
 from spotferry.agent.paths import PathsEngine
 from spotferry.agent.place import WorkPlace
 from spotferry.agent.plan import Options, Part, Saved
@@ -125,18 +126,7 @@ class Agent:
 
     def restore(self) -> tuple[int, str]:
         """Bring the newest back that the broker offers and that verifies."""
-        attempt = self.wire.attempt
-        view = self.wire.world.store.load(attempt.job_id, attempt.cedana_id)
-        said = self.wire.world.say.start(view, attempt.cedana_id)
-        saved = tuple(
-            Saved(
-                c["number"],
-                c["engine"],
-                tuple(Part(p["name"], p["url"], p["sha256"], p["size_bytes"]) for p in c["parts"]),
-            )
-            for c in said["checkpoints"]
-        )
-        return self.saving.restore(saved, nothing, fresh=True)
+        return self.saving.restore(offered(self.wire), nothing, fresh=True)
 
     def files(self) -> dict[str, bytes]:
         """What is in the work directory."""
@@ -147,6 +137,18 @@ def _saved(said: Json) -> Saved:
     """A checkpoint as the plan has it."""
     parts = (Part(p["name"], p["url"], p["sha256"], p["size_bytes"]) for p in said["parts"])
     return Saved(said["number"], said["engine"], tuple(parts))
+
+
+def offered(wire: Wire) -> tuple[Saved, ...]:
+    """The checkpoints that a machine of the job may restore, as its plan has them."""
+    attempt = wire.attempt.model_copy(update={"facts": fingerprint()})
+    view = wire.world.store.load(attempt.job_id).with_attempt(attempt)
+    said = wire.world.say.start(view, attempt.cedana_id)
+    return tuple(Saved(c["number"], c["engine"], _parts(c["parts"])) for c in said["checkpoints"])
+
+
+def _parts(said: list[Json]) -> tuple[Part, ...]:
+    return tuple(Part(p["name"], p["url"], p["sha256"], p["size_bytes"]) for p in said)
 
 
 class _NobodyRuns:

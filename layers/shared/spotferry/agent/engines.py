@@ -27,6 +27,7 @@ class Engine(Protocol):
         """Write the state into parts. It returns when all is read; then the task may go on, and the bytes follow.
 
         Raises:
+            EngineRefused: it cannot be done for this task; nothing was captured, and the task runs on.
             OSError, ValueError, AgentError: it did not work; a task that was to go on does.
         """
         ...
@@ -43,10 +44,6 @@ class Engine(Protocol):
             ArchiveInvalid, TransferFailed, OSError: it is not whole, or cannot be had; the work directory is as before.
         """
         ...
-
-
-Available = Callable[[Subject], str]
-"""Why an engine cannot be used on this task now; "" when it can."""
 
 
 def choose(options: Options, fate: Fate, refusals: Mapping[str, Callable[[], str]]) -> Tuple[str, str]:

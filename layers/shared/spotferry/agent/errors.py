@@ -53,6 +53,10 @@ class CommandFailed(AgentError):
         self.line = line
 
 
+class EngineRefused(AgentError):
+    """An engine finds that it cannot capture this task after all; nothing was captured, and the task runs on."""
+
+
 class StepFailed(AgentError):
     """A step of the job failed and the machine waits for a retry.
 

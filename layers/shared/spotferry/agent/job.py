@@ -9,7 +9,7 @@ from typing import Callable, Dict, Optional, Tuple
 
 from spotferry.agent.clock import Check, Clock
 from spotferry.agent.commands import Commands, Report, shown
-from spotferry.agent.engines import PATHS, WORKDIR, Engine
+from spotferry.agent.engines import CRIU, PATHS, WORKDIR, Engine
 from spotferry.agent.errors import AddressExpired, CommandFailed, StepFailed, reason_of
 from spotferry.agent.joblog import JobLog
 from spotferry.agent.paths import PathsEngine
@@ -20,6 +20,7 @@ from spotferry.agent.settings import Places
 from spotferry.agent.signals import Request
 from spotferry.agent.subject import Fate, Subject, Wanted
 from spotferry.agent.task import Ending, Runner, Script
+from spotferry.agent.tree import Dumper, TreeEngine
 from spotferry.agent.uploads import Uploader
 from spotferry.agent.workdir import WorkdirEngine
 from spotferry.agent.world import World, checked_variables
@@ -37,6 +38,7 @@ class Tools:
         uploader: sends archives.
         report: takes event and data of what is reported from within.
         clock: to wait on.
+        dumper: for engine criu; None where there is none.
     """
 
     world: World
@@ -46,6 +48,7 @@ class Tools:
     uploader: Uploader
     report: Report
     clock: Clock
+    dumper: Optional[Dumper] = None
 
 
 class Job:
@@ -78,8 +81,14 @@ class Job:
         paths = PathsEngine(
             place, lambda: self.plan.options, lambda: self.plan.outputs, self._request, self._tools.places.spool
         )
-        engines: Dict[str, Engine] = {WORKDIR: WorkdirEngine(place), PATHS: paths}
-        return Saving(place, engines, {}, self._tools.uploader, self._tools.clock)
+        engines: Dict[str, Engine] = {WORKDIR: WorkdirEngine(place), PATHS: paths, CRIU: self._tree}
+        return Saving(place, engines, {CRIU: self._tree.refusal}, self._tools.uploader, self._tools.clock)
+
+    @cached_property
+    def _tree(self) -> TreeEngine:
+        tools = self._tools
+        place = WorkPlace(tools.world, self._work_dir, tools.clock)
+        return TreeEngine(place, tools.runner, tools.dumper, tools.places.spool, tools.places.log)
 
     def prepare(self, check: Check, refresh: Callable[[], None]) -> None:
         """Put the pristine upload in place.
@@ -141,11 +150,15 @@ class Job:
             raise StepFailed("startup_failed", {"reason": str(failed)}) from failed
 
     def start_task(self, restored_from: Optional[int], ended: Callable[[], None]) -> None:
-        """Start the task, or what runs instead of it after a restore, this one or an earlier one.
+        """Start the task, or what runs instead of it after a restore, this one or an earlier one; processes that a
+        restore brought back go on.
 
         Raises:
             StepFailed: it could not be started.
         """
+        if (leader := self._tree.take_leader()) is not None:
+            self._task = self._tools.runner.adopt(leader, ended)
+            return
         if restored_from is not None:
             self._restored_from = str(restored_from)
         restored = bool(self._restored_from and self.plan.restored_task)

@@ -42,8 +42,7 @@ def facts() -> Dict[str, str]:
     """The machine, as hello tells it."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return {
-        "arch": arch(),
-        "kernel": platform.release(),
+        **fingerprint(),
         "cpus": str(os.cpu_count() or 1),
         "memory_mib": str(memory // (1024 * 1024)),
     }

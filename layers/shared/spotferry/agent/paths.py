@@ -112,7 +112,7 @@ class _Capture:
 
     def __init__(self, place: WorkPlace, known: Optional[Known], index: Path, check: Check) -> None:
         self._root = place.work_dir
-        self._known = known.worth_keeping() if known else Known(0)
+        self._known = known.worth_keeping(time.time()) if known else Known(0)
         self._index = index
         self._check = check
         self._settled_ns = time.time_ns() - int(_SETTLED_SECONDS * 1e9)
@@ -142,7 +142,8 @@ class _Capture:
 
     def _send_index(self, outgoing: Outgoing, packs: Sequence[Pack]) -> None:
         codec = fastest()
-        head = {"version": 1, "packs": [{"name": pack.name, "pieces_bytes": pack.pieces_bytes} for pack in packs]}
+        told = [{"name": p.name, "pieces_bytes": p.pieces_bytes, "made_at": p.made_at} for p in packs]
+        head = {"version": 1, "packs": told}
         with outgoing.part(INDEX_PART + codec.suffix) as part, Zipper(part.write, self._check, codec) as zipped:
             zipped.write(json.dumps(head).encode() + b"\n")
             with self._index.open("rb") as lines:
@@ -229,7 +230,7 @@ class _NewPack:
         """The pack, once it is written; nothing where there was no piece."""
         if self._part is None:
             return []
-        return [Pack(self._name, self._part.sha256, self._part.size_bytes, self._pieces_bytes)]
+        return [Pack(self._name, self._part.sha256, self._part.size_bytes, self._pieces_bytes, time.time())]
 
 
 def _cuts(size: int) -> range:

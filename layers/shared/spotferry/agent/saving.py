@@ -7,8 +7,8 @@ from typing import Callable, Dict, List, Mapping, Optional, Tuple
 from spotferry.agent.archive import pack
 from spotferry.agent.broker import Json
 from spotferry.agent.clock import Check, Clock
-from spotferry.agent.engines import Engine, choose
-from spotferry.agent.errors import AddressExpired, ArchiveInvalid, StepFailed, TransferFailed, reason_of
+from spotferry.agent.engines import WORKDIR, Engine, choose
+from spotferry.agent.errors import AddressExpired, ArchiveInvalid, EngineRefused, StepFailed, TransferFailed, reason_of
 from spotferry.agent.machine import fingerprint
 from spotferry.agent.place import WorkPlace
 from spotferry.agent.plan import Options, Part, Saved
@@ -101,7 +101,11 @@ class Saving:
             with self._uploader.begin("checkpoint", engine.parts, check) as outgoing:
                 if subject.wanted.fate is Fate.GOES_ON:
                     outgoing.open()
-                engine.capture(subject, outgoing, check)
+                try:
+                    engine.capture(subject, outgoing, check)
+                except EngineRefused as refused:  # its parts are those of `workdir`, and more
+                    name, why = WORKDIR, f"workdir: {reason_of(refused)}"
+                    self._engines[name].capture(subject, outgoing, check)
                 outgoing.settle()
                 details = self._details(name, why, subject, self._clock.monotonic() - began_at)
                 number = _number(outgoing.commit(details, []))

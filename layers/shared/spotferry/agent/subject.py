@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Iterator, Optional
+from typing import Callable, Iterator, Optional
 
 from spotferry.agent.chunks import Room
 from spotferry.agent.clock import Check, Clock
@@ -62,6 +62,21 @@ class Subject:
         self.paused_seconds = 0.0
         self._clock = clock
         self._check = check
+
+    @contextmanager
+    def dumped(self, dump: Callable[[], None], room: Room) -> Iterator[None]:
+        """As `still`, where `dump` itself stops every process of the job; what it raises comes out, and they run on."""
+        began_at = self._clock.monotonic()
+        dump()
+        try:
+            with room.hurried():
+                yield
+        finally:
+            if self.wanted.fate is Fate.GOES_ON:
+                self.runner.thaw(self.runner.pids())
+                self.paused_seconds += self._clock.monotonic() - began_at
+            else:
+                self.runner.end(0)
 
     @contextmanager
     def still(self, room: Room) -> Iterator[None]:

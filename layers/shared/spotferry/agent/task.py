@@ -34,16 +34,24 @@ class Ending:
 
 
 class Script:
-    """A script that runs; made by `Runner.start`.
+    """A script that runs; made by `Runner`.
+
+    Args:
+        pid: of its session's leader.
+        wait: waits for the leader's end; its exit status, -n where signal n ended it.
+        outcome: what its trace says, once it has ended.
+        ended: called then, from another thread.
 
     Attributes:
-        pid: of its session's leader.
+        pid: as given.
     """
 
-    def __init__(self, process: subprocess.Popen[bytes], trace: Trace, ended: Callable[[], None]) -> None:
-        self.pid = process.pid
-        self._process = process
-        self._trace = trace
+    def __init__(
+        self, pid: int, wait: Callable[[], int], outcome: Callable[[], Outcome], ended: Callable[[], None]
+    ) -> None:
+        self.pid = pid
+        self._wait_for_it = wait
+        self._outcome = outcome
         self._ended = ended
         self._ending: Optional[Ending] = None
         self._over = threading.Event()
@@ -58,8 +66,8 @@ class Script:
         return self._over.wait(seconds)
 
     def _wait(self) -> None:
-        code = self._process.wait()
-        self._ending = Ending(128 - code if code < 0 else code, self._trace.outcome())
+        code = self._wait_for_it()
+        self._ending = Ending(128 - code if code < 0 else code, self._outcome())
         self._over.set()
         self._ended()
 
@@ -116,7 +124,32 @@ class Runner:
         if leads:
             self._leader = process.pid
         self._brood.leaders.add(process.pid)
-        return Script(process, trace, ended)
+        return Script(process.pid, process.wait, trace.outcome, ended)
+
+    def adopt(self, pid: int, ended: Callable[[], None]) -> Script:
+        """Take a tree of processes that was brought back, a child of ours, for the task, and let it go on."""
+
+        def wait() -> int:
+            return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+        self._leader = pid
+        self._brood.leaders.add(pid)
+        script = Script(pid, wait, lambda: Outcome(None, None), ended)
+        self.thaw(self.pids())
+        return script
+
+    @property
+    def leader(self) -> Optional[int]:
+        """The leader of the session of setup or task, whichever was started last."""
+        return self._leader
+
+    def pids(self) -> List[int]:
+        """Every process of the job."""
+        return [process.pid for process in self._brood.living()]
+
+    def strays(self) -> List[int]:
+        """Those that do not descend from the leader."""
+        return self._brood.outside({self._leader} if self._leader else set())
 
     def _popen(
         self, name: str, script: str, work_dir: Path, environment: Dict[str, str], trace_fd: int

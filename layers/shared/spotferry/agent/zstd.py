@@ -77,7 +77,7 @@ class Zstd:
         buffer = context.room(room)
         count = self._library.ZSTD_compressCCtx(context.packing, buffer, room, block, len(block), LEVEL)
         if self._library.ZSTD_isError(count):
-            raise MemoryError("zstd cannot compress")
+            raise OSError("zstd cannot compress a block")
         return ctypes.string_at(buffer, count)
 
     def expand(self, frame: bytes, most: int) -> bytes:
