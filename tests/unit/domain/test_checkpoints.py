@@ -125,7 +125,22 @@ def a_checkpoint(number: int, engine: str, **machine: str) -> Checkpoint:
 def test_a_memory_image_goes_only_where_it_runs(there: dict[str, str], numbers: list[int]) -> None:
     """Same architecture and kernel, and no processor feature less; files go anywhere; the order stays."""
     points = [a_checkpoint(3, "criu", **X86), a_checkpoint(2, "workdir", **X86), a_checkpoint(1, "paths")]
-    assert [point.number for point in restorable(points, there)] == numbers
+    assert [point.number for point in restorable(points, there, "criu")] == numbers
+
+
+@pytest.mark.parametrize(("there", "tried"), [(X86, ["criu", "workdir", "paths"]), ({}, ["workdir", "paths"])])
+def test_the_files_of_an_image_are_the_next_best(there: dict[str, str], tried: list[str]) -> None:
+    """Where the engine was ours to choose, its work directory is offered behind it, or instead of it."""
+    image = a_checkpoint(2, "criu", **X86)
+    (work_dir,) = image.manifest.parts
+    memory = work_dir.model_copy(update={"name": "tree.tar.zst"})
+    whole = image.model_copy(update={"manifest": image.manifest.model_copy(update={"parts": (memory, work_dir)})})
+    found = restorable([whole, a_checkpoint(1, "paths")], there, "auto")
+    assert [point.manifest.engine for point in found] == tried
+    files = found[tried.index("workdir")]
+    assert (files.number, files.manifest.parts) == (2, (work_dir,))
+    only = image.model_copy(update={"manifest": image.manifest.model_copy(update={"parts": (memory,)})})
+    assert restorable([only], {}, "auto") == []
 
 
 def test_the_told_rate_of_a_pool() -> None:

@@ -61,7 +61,7 @@ def test_what_an_agent_says_of_its_machine_is_kept(world: World) -> None:
 @pytest.mark.parametrize(("arch", "numbers"), [("x86_64", [2, 1]), ("aarch64", [1])])
 def test_a_memory_image_is_offered_only_where_it_runs(world: World, arch: str, numbers: list[int]) -> None:
     """A machine of another kind is given the checkpoint before."""
-    job, attempt = world.running()
+    job, attempt = world.running(checkpoint={"engine": "criu"})
     world.checkpoint(attempt)
     world.checkpoint(attempt, engine="criu", machine={"arch": "x86_64"})
     world.report(attempt, "released", reason="instance_termination")
@@ -69,6 +69,19 @@ def test_a_memory_image_is_offered_only_where_it_runs(world: World, arch: str, n
     successor = world.attempt(job)
     answer = world.greet(world.authenticate(bearer(successor), hello=True), {"arch": arch})
     assert [c["number"] for c in answer["plan"]["checkpoints"]] == numbers
+
+
+def test_the_files_of_a_memory_image_are_offered_behind_it(world: World) -> None:
+    """Without a wish for an engine the work directory in it is what a machine of another kind goes on from."""
+    job, attempt = world.running()
+    world.checkpoint(attempt, engine="criu", machine={"arch": "x86_64"})
+    world.report(attempt, "released", reason="instance_termination")
+    world.perform()
+    successor = world.attempt(job)
+    for arch, engines in (("x86_64", ["criu", "workdir"]), ("aarch64", ["workdir"])):
+        world.store._tables.attempts[successor.cedana_id] = successor.model_copy(update={"facts": {"arch": arch}})
+        start = world.say.start(world.store.load(job.job_id, successor.cedana_id), successor.cedana_id)
+        assert [(c["number"], c["engine"]) for c in start["checkpoints"]] == [(1, engine) for engine in engines]
 
 
 def test_a_memory_image_is_placed_on_its_own_type_while_there_is_one(world: World) -> None:

@@ -16,6 +16,7 @@ from math import sqrt
 from spotferry.domain.interruption_rates import PoolHistory, class_rate, pool_rate
 from spotferry.types.instance import Attempt
 from spotferry.types.job import Checkpoint, Job
+from spotferry.types.job_file_recovery import Engine
 
 SHORTEST = timedelta(minutes=1)
 """The broker never chooses a shorter interval: requests and saves cost too."""
@@ -31,6 +32,9 @@ An assumption: half of what one core packs and one disk reads of a tree of middl
 
 _SECONDS_PER_HOUR = Decimal(3600)
 _MEMORY_IMAGE = "criu"
+_FILES = "workdir"
+_FILES_PART = "workdir.tar"
+"""How the name of the part with the work directory begins, whatever it is compressed with."""
 _FINGERPRINT = ("arch", "kernel", "cpu_flags")
 
 
@@ -84,17 +88,35 @@ def _cost_seconds(job: Job) -> float:
     return FIRST_COST_SECONDS + (job.upload.size_bytes / ARCHIVE_BYTES_PER_SECOND if job.upload else 0)
 
 
-def restorable(checkpoints: Iterable[Checkpoint], facts: Mapping[str, str]) -> list[Checkpoint]:
-    """Those of the checkpoints that a machine can go on from, in their order.
+def restorable(checkpoints: Iterable[Checkpoint], facts: Mapping[str, str], engine: Engine) -> list[Checkpoint]:
+    """What a machine can go on from, in the order to try it.
 
     Files go anywhere. A memory image (engine criu) needs a machine like the one that it was made on: same
-    architecture, same kernel, and every processor feature that the program may have found there.
+    architecture, same kernel, and every processor feature that the program may have found there. Its work directory is
+    in it as well: a job that left the choice of the engine to us goes on from those files where the image does not run,
+    or does not come back.
 
     Args:
         checkpoints: as the job has them.
-        facts: what the machine's agent said at hello; a fact that neither side told is no obstacle.
+        facts: what the machine's agent said at hello.
+        engine: what the job file says.
     """
-    return [c for c in checkpoints if not is_memory_image(c) or is_like(c.manifest.machine, facts)]
+    found: list[Checkpoint] = []
+    for checkpoint in checkpoints:
+        image = is_memory_image(checkpoint)
+        if not image or is_like(checkpoint.manifest.machine, facts):
+            found.append(checkpoint)
+        if image and engine == "auto" and (files := _files_of(checkpoint)):
+            found.append(files)
+    return found
+
+
+def _files_of(checkpoint: Checkpoint) -> Checkpoint | None:
+    """The checkpoint without its memory image; None where it holds no work directory."""
+    manifest = checkpoint.manifest
+    parts = tuple(part for part in manifest.parts if part.name.startswith(_FILES_PART))
+    files = manifest.model_copy(update={"engine": _FILES, "parts": parts})
+    return checkpoint.model_copy(update={"manifest": files}) if parts else None
 
 
 def is_memory_image(checkpoint: Checkpoint) -> bool:

@@ -60,9 +60,9 @@ class SayWord:
         """
         job, facts = view.job, view.attempts[instance_id].facts
         kept = [c for c in self.store.checkpoints(job.job_id) if c.pruned_at is None] if job.checkpoint else []
-        known = restorable(kept, facts)
+        known = restorable(kept[:OFFERED], facts, job.spec.checkpoint.engine)
         mode = "finalize" if job.exit_code is not None else "restore" if known else "fresh"
-        offered = [self._checkpoint(c) for c in known[:OFFERED]]
+        offered = [self._checkpoint(c) for c in known]
         return {"mode": mode, "checkpoints": offered, "exit_code": job.exit_code}
 
     def _interval_seconds(self, view: View, instance_id: str) -> float | None:
