@@ -97,24 +97,26 @@ def _print_timeline(entries: Sequence[Json]) -> None:
         click.echo(f"{moment(entry.get('at'))}  {move:<26}  {words}")
 
 
+_CHECKPOINT_HEADS = (
+    "#",
+    "ENGINE",
+    "REASON",
+    "ATTEMPT",
+    "SIZE",
+    "TOOK",
+    "STOOD STILL",
+    "COMMITTED (UTC)",
+    "KEPT",
+    "WHY THIS ENGINE",
+)
+
+
 def print_checkpoints(checkpoints: Sequence[Json]) -> None:
     """One line a checkpoint."""
     if not checkpoints:
         click.echo("no checkpoints")
         return
-    heads = (
-        "#",
-        "ENGINE",
-        "REASON",
-        "ATTEMPT",
-        "SIZE",
-        "TOOK",
-        "STOOD STILL",
-        "COMMITTED (UTC)",
-        "KEPT",
-        "WHY THIS ENGINE",
-    )
-    print_table(heads, [_checkpoint_row(point) for point in checkpoints])
+    print_table(_CHECKPOINT_HEADS, [_checkpoint_row(point) for point in checkpoints])
 
 
 def _checkpoint_row(point: Json) -> tuple[str, ...]:

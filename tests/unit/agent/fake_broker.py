@@ -181,7 +181,7 @@ class FakeBroker:
             self.directive = {"kind": "shut_down", "reason": "the job is DONE"}
             return self.word()
         self.check(body["reason"] in REASONS, f"reason {body['reason']}")
-        self.check(set(body["machine"]) == {"arch", "kernel", "cpu_model", "cpu_flags"}, f"machine {body['machine']}")
+        self.check({"arch", "kernel", "cpu_flags"} <= set(body["machine"]), f"machine {body['machine']}")
         self.number += 1
         saved = {"number": self.number, "engine": body["engine"], "parts": stored}
         self.plan = {**self.plan, "checkpoints": [saved, *self.plan["checkpoints"]]}

@@ -132,12 +132,6 @@ class Agent:
         return {str(p.relative_to(self.work)): p.read_bytes() for p in self.work.rglob("*") if p.is_file()}
 
 
-def _saved(said: Json) -> Saved:
-    """A checkpoint as the plan has it."""
-    parts = (Part(p["name"], p["url"], p["sha256"], p["size_bytes"]) for p in said["parts"])
-    return Saved(said["number"], said["engine"], tuple(parts))
-
-
 def offered(wire: Wire) -> tuple[Saved, ...]:
     """The checkpoints that a machine of the job may restore, as its plan has them."""
     said = wire.world.say.start(wire.world.store.load(wire.attempt.job_id))

@@ -8,7 +8,7 @@ import pytest
 from spotferry.agent.__main__ import _by_the_clock
 from spotferry.agent.cadence import Cadence
 from spotferry.agent.engines import choose
-from spotferry.agent.errors import Ended, Order
+from spotferry.agent.errors import CriuFailed, Ended, Order
 from spotferry.agent.orders import Orders
 from spotferry.agent.plan import Options, parse
 from spotferry.agent.results import URGENT_GRACE_SECONDS, URGENT_SAVE_SECONDS, urgent_limits
@@ -27,7 +27,6 @@ GPU: dict[str, Callable[[], str]] = {"criu": lambda: "a process uses /dev/nvidia
         ("auto", (), Fate.GOES_ON, WORKS, "criu", "criu: it works for this process tree"),
         ("criu", ("a",), Fate.LEAVES, WORKS, "criu", "criu: it works for this process tree"),
         ("auto", (), Fate.GOES_ON, GPU, "workdir", "workdir: a process uses /dev/nvidia0"),
-        ("criu", (), Fate.GOES_ON, GPU, "workdir", "workdir: a process uses /dev/nvidia0"),
         ("auto", (), Fate.IS_OVER, WORKS, "workdir", "workdir: the task is over"),
         ("auto", (), Fate.GOES_ON, {}, "workdir", "workdir: criu is not part of this agent"),
         ("paths", (), Fate.GOES_ON, WORKS, "workdir", "workdir: the job names no paths"),
@@ -39,6 +38,12 @@ def test_an_engine_is_chosen_with_its_reason(
 ) -> None:
     """Paths where they are named, else the process tree where that works, else the work directory."""
     assert choose(Options(engine=engine, paths=paths), fate, refusals) == (chosen, why)
+
+
+def test_criu_alone_is_criu_or_nothing() -> None:
+    """A job that asks for it and cannot have it has no checkpoint, and the reason."""
+    with pytest.raises(CriuFailed, match="/dev/nvidia0"):
+        choose(Options(engine="criu"), Fate.GOES_ON, GPU)
 
 
 class Waiting:

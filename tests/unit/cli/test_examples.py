@@ -22,12 +22,7 @@ def test_there_are_examples() -> None:
 
 @pytest.mark.parametrize(
     "path",
-    [
-        pytest.param(path, marks=pytest.mark.xfail(strict=False, reason="its keys are not built yet"))
-        if path.parent.name == "torch-style"
-        else path
-        for path in JOB_FILES
-    ],
+    JOB_FILES,
     ids=lambda path: path.parent.name,
 )
 def test_an_example_is_a_job_file_with_its_work_directory(path: Path) -> None:

@@ -21,8 +21,6 @@ from spotferry.types.provider import PoolRate
 from tests.builders import JOB_ID, NOW, SHA, a_job, a_manifest, an_attempt
 from tests.fakes import an_offer
 
-X86 = {"arch": "x86_64", "kernel": "6.1.0", "cpu_flags": "avx avx2 sse4_2"}
-
 
 def wasted(work: float, cost: float, mtbf: float) -> float:
     """Wall time per unit of work with failures at random times (Daly's model, restart time aside)."""

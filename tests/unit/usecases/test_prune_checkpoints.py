@@ -5,10 +5,8 @@ import hashlib
 import pytest
 
 from spotferry.types import Attempt, InvalidInput, NotFound, SpotferryError
+from spotferry.types.job_file_recovery import DEFAULT_KEEP as KEEP
 from tests.unit.usecases.world import Json, World, bearer, state_change
-
-KEEP = 2
-"""As long as the job file does not say otherwise."""
 
 
 def parts_of(world: World, attempt: Attempt, number: int) -> list[str]:
@@ -49,6 +47,16 @@ def test_the_newest_are_kept_and_the_rest_goes(world: World) -> None:
         there = [part.key in world.objects.stored for part in checkpoint.manifest.parts]
         assert there == [checkpoint.pruned_at is None]
         assert checkpoint.manifest_key in world.objects.stored
+
+
+def test_the_job_file_says_how_many_are_kept(world: World) -> None:
+    """One is enough for who says so, and more are kept for who wants to go back further."""
+    for keep in (1, 3):
+        job, attempt = world.running(checkpoint={"keep": keep})
+        for number in range(4):
+            world.checkpoint(attempt, body=b"state %d" % number)
+        left = [c.number for c in world.store.checkpoints(job.job_id) if c.pruned_at is None]
+        assert left == [4, 3, 2, 1][:keep]
 
 
 def test_a_part_that_a_kept_checkpoint_uses_stays(world: World) -> None:
