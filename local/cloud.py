@@ -22,8 +22,9 @@ from typing import TYPE_CHECKING
 
 from werkzeug.serving import BaseWSGIServer, WSGIRequestHandler, make_server
 
-from local import azure_pricing, gce, gcp_pricing, paperspace
+from local import arm, azure_pricing, gce, gcp_pricing, paperspace
 from local.aws_pricing import AwsPricingFace, is_meant
+from local.azure_events import EventGrid
 from local.ec2 import Ec2Face
 from local.ec2_moto import Moto
 from local.gcp_audit import AuditLog
@@ -108,6 +109,7 @@ def _build(options: argparse.Namespace, running: ExitStack) -> BaseWSGIServer:
         (is_meant, AwsPricingFace(market, faults)),
         (gce.is_meant, gce.GceFace(market, faults)),
         (gcp_pricing.is_meant, gcp_pricing.GcpPricingFace(market, faults)),
+        (arm.is_meant, _azure(options, market, faults, running)),
         (azure_pricing.is_meant, azure_pricing.AzurePricingFace(market, faults)),
         (paperspace.is_meant, paperspace.PaperspaceFace(market, faults)),
     )
@@ -132,6 +134,17 @@ def _tell_of_events(options: argparse.Namespace, market: Market, running: ExitSt
         market.subscribe(audit_log.hear)
 
 
+def _azure(options: argparse.Namespace, market: Market, faults: Faults, running: ExitStack) -> arm.ArmFace:
+    """Azure's resource manager, and its Event Grid where somebody listens."""
+    face = arm.ArmFace(market, faults)
+    market.subscribe(face.hear)
+    if options.azure_events:
+        grid = EventGrid(options.azure_events, market)
+        running.callback(grid.close)
+        market.subscribe(grid.hear)
+    return face
+
+
 def _start_ticking(market: Market, running: ExitStack) -> None:
     stop = threading.Event()
     ticker = threading.Thread(target=market.run, args=(stop,), name="market", daemon=True)
@@ -150,6 +163,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--boot-seconds", type=_positive, default=0.5)
     parser.add_argument("--bus-endpoint", default="", help=_BUS_HELP)
     parser.add_argument("--gcp-relay", default="", help="where Google's audit log of preemptions is posted")
+    parser.add_argument("--azure-events", default="", help="where Event Grid posts what happens to Azure's machines")
     parser.add_argument("--first-uid", type=int, default=FIRST_UID, help="machines run as users from this one on")
     parser.add_argument("--no-metal", action="store_true", help="sell machines that have no processes")
     return parser.parse_args(arguments)

@@ -26,10 +26,12 @@ class CheckLaunch:
             attempt = store.load(job_id, instance_id).attempts[instance_id]
         except NotFound:
             return
-        if attempt.is_gone or attempt.ending or attempt.arrived_at:
+        if attempt.is_gone or attempt.ending:
             return
         if attempt.allocated_id:
-            self._settle(job_id, attempt)
+            # A machine that has spoken was made.
+            if not attempt.arrived_at:
+                self._settle(job_id, attempt)
             return
         try:
             machine = self.clouds.provider(attempt.provider).find_instance(attempt)
