@@ -43,6 +43,8 @@ class CheckLaunch:
             self.ask(job_id, attempt)
 
     def _settle(self, job_id: str, attempt: Attempt) -> None:
+        if attempt.arrived_at:
+            return  # it runs
         try:
             self.ask.settle(job_id, attempt)
         except NotYet:
