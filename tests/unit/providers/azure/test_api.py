@@ -1,5 +1,7 @@
 """Calls to the resource manager: repeats, deadlines, tokens, and what goes wrong before anything is asked."""
 
+from functools import partial
+
 import pytest
 import requests
 from azure.core.credentials import AccessToken
@@ -28,6 +30,11 @@ def rig() -> Rig:
 def get(connection: Connection) -> object:
     """One question."""
     return connection.send(HttpRequest("GET", PATH)).json()
+
+
+def follow(url: str, connection: Connection) -> object:
+    """A question at a whole address."""
+    return connection.send(HttpRequest("GET", url))
 
 
 def test_what_throttles_is_asked_again_as_late_as_it_wants(rig: Rig) -> None:
@@ -89,11 +96,18 @@ def test_a_refusal_is_asked_once(rig: Rig) -> None:
 def test_the_token_goes_to_the_resource_manager_alone(rig: Rig) -> None:
     """A link that leads elsewhere is not followed, and nobody gets the token."""
     rig.script.answer("GET", Answer(200, {}))
-    with pytest.raises(ProviderError) as caught:
-        rig.calls().ask(lambda c: c.send(HttpRequest("GET", "https://management.example.evil/x")))
-    assert caught.value.code == "ForeignLink"
+    elsewhere = (
+        "https://management.example.evil/x",
+        "https://management.example:444/x",
+        "http://management.example/x",
+        "https://management.example@evil.example/x",
+    )
+    for url in elsewhere:
+        with pytest.raises(ProviderError) as caught:
+            rig.calls().ask(partial(follow, url))
+        assert caught.value.code == "ForeignLink"
     assert rig.script.asked == []
-    rig.calls().ask(get)
+    rig.calls().ask(lambda c: c.send(HttpRequest("GET", f"https://management.example:443{PATH}")))
     assert rig.script.asked[0].headers["Authorization"] == "Bearer a-token"
 
 

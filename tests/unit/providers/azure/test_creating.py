@@ -113,9 +113,17 @@ def test_a_refusal_at_once_leaves_nothing(rig: Rig) -> None:
     assert len(rig.script.asked) == 1
 
 
-def test_a_launch_that_was_made_before(rig: Rig) -> None:
+@pytest.mark.parametrize(
+    "answer",
+    [
+        refused(412, "PreconditionFailed"),
+        refused(412, "ConditionNotMet"),
+        refused(409, "PropertyChangeNotAllowed", "Changing property 'osProfile.customData' is not allowed."),
+    ],
+)
+def test_a_launch_that_was_made_before(rig: Rig, answer: Answer) -> None:
     """A name that is taken is looked up: our machine is told, with its address once it runs."""
-    rig.script.answer(PUT, refused(412, "PreconditionFailed"))
+    rig.script.answer(PUT, answer)
     rig.script.answer(GET, Answer(200, a_vm()))
     made = create(rig)
     assert (made.allocated_id, made.state) == (TOKEN, "running")

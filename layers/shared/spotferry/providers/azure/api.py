@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, TypeVar
+from urllib.parse import urlsplit
 
 from azure.core import PipelineClient
 from azure.core.credentials import TokenCredential
@@ -39,6 +40,7 @@ TOTAL_SECONDS = 19.0
 _FIRST_PAUSE_SECONDS = 0.5
 _LONGEST_PAUSE_SECONDS = 4.0
 _TRIES = 5
+_PORTS = {"https": 443, "http": 80}
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +60,7 @@ class _Token(SansIOHTTPPolicy[Any, Any]):
     def __init__(self, who: TokenCredential, base_url: str) -> None:
         super().__init__()
         self._who = who
-        self._base_url = base_url
+        self._home = _origin(base_url)
 
     def on_request(self, request: PipelineRequest[Any]) -> None:
         """Authorize the request.
@@ -67,7 +69,7 @@ class _Token(SansIOHTTPPolicy[Any, Any]):
             ProviderError: it would carry the token elsewhere, or there is no token.
         """
         url = str(request.http_request.url)
-        if not url.startswith(f"{self._base_url}/"):
+        if _origin(url) != self._home:
             raise ProviderError("ForeignLink", f"Azure's answer leads elsewhere: {url[:200]}")
         request.http_request.headers["Authorization"] = f"Bearer {self._token()}"
 
@@ -80,6 +82,12 @@ class _Token(SansIOHTTPPolicy[Any, Any]):
             raise
         except ProviderError as error:
             raise SkipProvider(error.code, f"Azure's credentials: {error.message}") from error
+
+
+def _origin(url: str) -> tuple[str, str | None, int | None]:
+    """Scheme, host and port of an address; links of the resource manager name the usual port."""
+    parts = urlsplit(url)
+    return parts.scheme, parts.hostname, parts.port or _PORTS.get(parts.scheme)
 
 
 @dataclass(frozen=True, slots=True)

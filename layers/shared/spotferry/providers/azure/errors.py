@@ -39,7 +39,9 @@ _UNREADABLE = (DecodeError, IncompleteReadError)
 """What it raises when an answer broke off, or is none of its kind."""
 
 _SERVER_ERRORS = 500
-_THROTTLED, _NOT_AUTHENTICATED, _NOT_FOUND, _GONE_BEFORE = 429, 401, 404, 412
+_THROTTLED, _NOT_AUTHENTICATED, _NOT_FOUND, _PRECONDITION_FAILED = 429, 401, 404, 412
+_THERE_ALREADY = frozenset({"PreconditionFailed", "PropertyChangeNotAllowed"})
+"""Codes of a PUT that would have changed a machine."""
 _DEPTH = 4
 """How deep an error nests its real cause at most."""
 _WRAPPERS = frozenset({"DeploymentFailed", "ResourceOperationFailure", "ResourceDeploymentFailure", "VMExtensionError"})
@@ -80,7 +82,7 @@ class Failure:
     @property
     def exists(self) -> bool:
         """The machine that was to be made is there already."""
-        return self.status == _GONE_BEFORE
+        return self.status == _PRECONDITION_FAILED or self.code in _THERE_ALREADY
 
 
 def failure_of(error: Exception) -> Failure:
