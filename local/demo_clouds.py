@@ -28,8 +28,8 @@ from local.services import StartError
 from local.stack import Options, Stack, poll, running
 
 PATIENCE_SECONDS = 300
-SPEED_UP = 5.0
-"""Clouds give half a minute of notice, which a busy laptop should not have to do with a tenth of."""
+SPEED_UP = 1.0
+"""Notices as long as the clouds' own: half a minute is little enough on a busy laptop, and nobody waits for its end."""
 QUOTA_FAMILIES: Mapping[str, str] = {"aws": "Standard", "gcp": "gcp", "azure": "azure"}
 """What each cloud's spot quota is counted in, in the market."""
 _COUNT = Path(__file__).parent.parent / "examples" / "count" / "count.py"
