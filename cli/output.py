@@ -71,7 +71,8 @@ def text(value: object) -> str:
 
 def place(machine: Json) -> str:
     """Where a machine is and what it is, in one cell."""
-    zone = machine.get("zone") or machine.get("region") or "?"
+    region, zone = str(machine.get("region") or "?"), str(machine.get("zone") or "")
+    zone = zone if zone.startswith(region) else f"{region}/{zone}".rstrip("/")
     return (
         f"{machine.get('provider', '?')} {zone} {machine.get('instance_type', '?')} {machine.get('market', '')}".strip()
     )

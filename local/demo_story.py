@@ -163,6 +163,8 @@ class Teller:
 
 
 def _offer(offer: Json) -> str:
-    where = offer["zone"] or offer["region"]
+    where = (
+        offer["zone"] if offer["zone"].startswith(offer["region"]) else f"{offer['region']} {offer['zone']}".rstrip()
+    )
     price = f"${offer['price_usd_hour']:.4f}/h"
     return f"{offer['provider']} {offer['instance_type']} in {where} ({offer['market']}) at {price}"

@@ -2,6 +2,7 @@
 
 import pytest
 
+from spotferry.domain.offer_words import part_matches, place_text
 from spotferry.domain.pools import patterns
 from spotferry.types.errors import BanScope, CapacityError
 from spotferry.types.instance import Instance
@@ -51,3 +52,35 @@ def test_none_and_all() -> None:
 def test_families(instance_type: str, family: str) -> None:
     """The types that share a quota: by the family's letters, whatever the size; an unknown form is alone."""
     assert reached("family", instance_type) == [("spot", f"r/*/{family}")]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text", "fits"),
+    [
+        ("*", "anything", True),
+        ("m5.*", "m5.large", True),
+        ("m5.*", "m5a.large", False),
+        ("m5.large", "m5.large", True),
+        ("m5.large", "m5.larger", False),
+        ("Standard_D*s_v5", "Standard_D16s_v5", True),
+        ("Standard_D*s_v5", "Standard_D16as_v4", False),
+        ("Standard_D*s_v5", "Standard_Ds_v", False),
+    ],
+)
+def test_a_family_bans_its_types(pattern: str, text: str, fits: bool) -> None:  # noqa: FBT001
+    """What a refusal sets aside is what placement leaves alone, whatever the cloud's names look like."""
+    assert part_matches(pattern, text) is fits
+
+
+@pytest.mark.parametrize(
+    ("region", "zone", "words"),
+    [
+        ("us-east-1", "us-east-1a", "us-east-1a"),
+        ("eastus", "1", "eastus/1"),
+        ("NY2", "", "NY2"),
+        ("us-east-1", "use1-az1", "us-east-1/use1-az1"),
+    ],
+)
+def test_a_place_names_its_region(region: str, zone: str, words: str) -> None:
+    """Nobody has to guess which region zone 1 is in."""
+    assert place_text(region, zone) == words

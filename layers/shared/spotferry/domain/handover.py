@@ -116,6 +116,16 @@ def close(view: View, instance_id: str, now: datetime, reason: str) -> View:
     return view.with_job(open_attempts=left, spent_usd=(view.job.spent_usd + cost).quantize(_NANO_USD))
 
 
+def reopen(view: View, closed: Attempt, now: datetime) -> View:
+    """The machine of an attempt that was closed is there after all: what it costs is counted when it is gone."""
+    cost = attempt_cost(closed, now).usd if closed.gone_at else Decimal(0)
+    job = view.job
+    return view.with_job(
+        open_attempts=(*job.open_attempts, closed.cedana_id),
+        spent_usd=max((job.spent_usd - cost).quantize(_NANO_USD), Decimal(0)),
+    )
+
+
 def lose_owner(view: View, reason: str, now: datetime) -> View:
     """The job's owner is gone or gave it back: what that means in the state the job is in."""
     state = view.job.state

@@ -17,10 +17,12 @@ from spotferry.domain.handover import (
     finish,
     interrupt,
     lose,
+    reopen,
     role_of,
     want_checkpoint,
     wants_machine,
 )
+from spotferry.domain.offer_words import place_text
 from spotferry.domain.view import View
 from spotferry.types.instance import Attempt, AttemptPhase, EndedBy
 from spotferry.types.job import HOLD_STATES, JobState
@@ -53,9 +55,11 @@ def launch_chosen(view: View, event: e.LaunchChosen, now: datetime) -> Moved | N
 
 
 def _machine(attempt: Attempt) -> str:
-    where = attempt.availability_zone or attempt.region
+    where = place_text(attempt.region, attempt.availability_zone)
     market = "spot" if attempt.market == "spot" else "on-demand"
-    return f"{attempt.provider} {attempt.instance_type} in {where} ({market}, ${attempt.price:f}/h)"
+    return (
+        f"{attempt.provider} {attempt.instance_type} in {where} ({market}, ${round(attempt.price, 6).normalize():f}/h)"
+    )
 
 
 def machine_created(view: View, event: e.MachineCreated, now: datetime) -> Moved | None:
@@ -77,7 +81,7 @@ def machine_created(view: View, event: e.MachineCreated, now: datetime) -> Moved
         gone_at=None,
     )
     if event.instance_id not in view.job.open_attempts:
-        view = view.with_job(open_attempts=(*view.job.open_attempts, event.instance_id))
+        view = reopen(view, attempt, now)
     if role_of(view, event.instance_id) is Role.OTHER or view.job.state.is_final:
         view = end(view, event.instance_id, "the job no longer needs it")
     moved = event.price_usd_hour not in {None, attempt.price}
@@ -99,12 +103,8 @@ def launch_failed(view: View, event: e.LaunchFailed, now: datetime) -> Moved | N
         return None
     view = changed(view, event.instance_id, failure_code=event.code, phase=AttemptPhase.RELEASED)
     view = close(view, event.instance_id, now, event.reason)
-    view = lose(
-        view,
-        event.instance_id,
-        f"{attempt.instance_type} in {attempt.availability_zone or attempt.region} was refused ({event.code})",
-        now,
-    )
+    where = place_text(attempt.region, attempt.availability_zone)
+    view = lose(view, event.instance_id, f"{attempt.instance_type} in {where} was refused ({event.code})", now)
     return Moved(
         view, f"{attempt.provider} refused {_machine(attempt)}: {event.code}: {event.reason}", {"code": event.code}
     )

@@ -17,5 +17,15 @@ def gpu_words(name: str, maker: str) -> frozenset[str]:
 
 
 def part_matches(pattern: str, text: str) -> bool:
-    """One part of a pool against one part of a pattern: `*` is any, `m5.*` is the family, all else is itself."""
-    return pattern in ("*", text) or (pattern.endswith(".*") and text.startswith(pattern[:-1]))
+    """One part of a pool against one part of a pattern: `*` stands for any text, once: `m5.*`, `Standard_D*s_v5`."""
+    before, star, after = pattern.partition("*")
+    if not star:
+        return pattern == text
+    return len(text) >= len(before) + len(after) and text.startswith(before) and text.endswith(after)
+
+
+def place_text(region: str, zone: str) -> str:
+    """A place in words: the zone where its name says the region, as `us-east-1a` does and Azure's `1` does not."""
+    if not zone:
+        return region
+    return zone if zone.startswith(region) else f"{region}/{zone}"

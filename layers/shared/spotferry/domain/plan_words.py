@@ -6,6 +6,7 @@ from difflib import get_close_matches
 
 from spotferry.domain.interruption_rates import CLASS_SOURCE, OWN_SOURCE
 from spotferry.domain.offer_index import OfferIndex
+from spotferry.domain.offer_words import place_text
 from spotferry.domain.plan import Limits, Plan, RunCost
 from spotferry.types.instance import Candidate
 from spotferry.types.job_file import UserInstanceSpecs
@@ -34,7 +35,7 @@ def offer_text(candidate: Candidate) -> str:
     offer = candidate.offer
     market = candidate.market.replace("_", "-")
     return (
-        f"{offer.instance_type} in {offer.zone or offer.region} ({offer.provider}, {market})"
+        f"{offer.instance_type} in {place_text(offer.region, offer.zone)} ({offer.provider}, {market})"
         f" at ${candidate.total_usd_hour:.6f} an hour with its disk of {candidate.disk_gb} GB"
     )
 

@@ -154,8 +154,8 @@ def checkpoint_committed(view: View, event: e.CheckpointCommitted, now: datetime
 
 def _how(manifest: Manifest, size_bytes: int) -> str:
     """How a checkpoint was made, in words."""
-    engine = f"{manifest.engine} because {manifest.why}" if manifest.why else manifest.engine
-    words = [engine, f"{size_bytes:,} bytes", f"for {manifest.reason}"]
+    why = manifest.why.removeprefix(f"{manifest.engine}: ")
+    words = [f"{manifest.engine}: {why}" if why else manifest.engine, f"{size_bytes:,} bytes", f"for {manifest.reason}"]
     if manifest.seconds is not None:
         words.append(f"in {manifest.seconds:.1f} s")
     if manifest.paused_seconds is not None:
