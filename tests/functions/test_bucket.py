@@ -117,3 +117,45 @@ def test_addresses_are_for_one_thing_and_a_time(bucket: Bucket) -> None:
     assert [url.split("partNumber=")[1][0] for url in urls] == ["1", "2", "3"]
     assert all("uploadId=u1" in url for url in urls)
     assert not any("testing" in url.replace("testing%2F", "") for url in urls)
+
+
+def test_open_uploads_are_found_by_their_prefix(bucket: Bucket) -> None:
+    """Those that are neither completed nor given up."""
+    done, etags = upload(bucket, "p/done")
+    bucket.complete_multipart("p/done", done, etags)
+    gone, _ = upload(bucket, "p/gone")
+    bucket.abort_multipart("p/gone", gone)
+    left, _ = upload(bucket, "p/left")
+    upload(bucket, "q/other")
+    assert bucket.open_uploads("p/") == [("p/left", left)]
+    assert bucket.open_uploads("nothing/") == []
+
+
+def test_objects_are_deleted_and_missing_ones_are_no_failure(bucket: Bucket) -> None:
+    """Whatever their number, none included."""
+    for name in ("d/a", "d/b", "d/c"):
+        bucket.put(name, b"x")
+    bucket.delete(["d/a", "d/c", "d/never-there"])
+    bucket.delete([])
+    assert [key for key, _ in bucket.keys("d/")] == ["d/b"]
+    bucket.delete([f"d/{number}" for number in range(1001)])
+
+
+class DenyingS3:
+    """S3 that deletes nothing."""
+
+    def delete_objects(self, **_: object) -> dict[str, object]:
+        """As the service answers a batch of which some failed."""
+        return {"Errors": [{"Key": "k", "Code": "AccessDenied", "Message": "no"}]}
+
+
+def test_a_deletion_that_is_refused_is_an_error() -> None:
+    """The service answers 200 for the batch."""
+    with pytest.raises(ClientError, match="AccessDenied"):
+        Bucket("b", DenyingS3).delete(["k"])
+
+
+def test_addresses_begin_at_any_chunk(bucket: Bucket) -> None:
+    """Part numbers of S3 begin with 1."""
+    urls = bucket.urls_to_put_chunks("k", "u", 2, HOUR, first=17)
+    assert [f"partNumber={number}&" in url for number, url in zip((17, 18), urls, strict=True)] == [True, True]

@@ -91,6 +91,23 @@ def test_uploads_that_nobody_will_finish_are_given_up(world: World) -> None:
     assert world.commit(stranger, unrelated)["number"] == 1
 
 
+def test_the_next_archive_is_no_leftover(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A commit that came twice may be answered before its first delivery has pruned: what was begun since goes on."""
+    _, attempt = world.running()
+    first = world.send_bytes(attempt)
+    begun: list[Json] = []
+    delete = world.objects.delete
+
+    def slowly(keys: list[str]) -> None:
+        begun.append(world.send_bytes(attempt, body=b"the next"))
+        delete(keys)
+
+    monkeypatch.setattr(world.objects, "delete", slowly)
+    assert world.commit(attempt, first)["number"] == 1
+    monkeypatch.undo()
+    assert world.commit(attempt, begun[0])["number"] == 2
+
+
 def test_pruning_that_was_cut_short_is_mended_by_the_next_commit(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """The checkpoint counts all the same, and the repeat of its commit is answered."""
     job, attempt = world.running()

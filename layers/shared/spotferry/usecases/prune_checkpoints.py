@@ -17,16 +17,25 @@ class PruneCheckpoints:
     objects: ObjectStore
     clock: Clock
 
-    def __call__(self, job: Job, kind: str) -> None:
-        """Delete what only checkpoints hold that are too old, then note them as pruned; abort the job's open uploads.
+    def leftovers(self, job_id: str, kind: str) -> Sequence[tuple[str, str]]:
+        """The job's open uploads: key and id.
 
-        An agent sends one archive at a time, so once one is committed every other upload of the job is a leftover, of
-        an attempt that lost the job or of a try that failed. A crash in the middle is mended by the next commit: what
-        is not noted yet is deleted again. Objects that another job made are that job's to delete.
+        Asked when a commit comes in. An agent sends one archive at a time and waits for the answer, so all that is open
+        then belongs to this commit, to a try that failed, or to an attempt that lost the job. Later it would be too
+        late to ask: a commit that came twice may have been answered, and the next archive begun.
+        """
+        return self.objects.open_uploads(job_prefix(kind, job_id))
+
+    def __call__(self, job: Job, kind: str, leftovers: Sequence[tuple[str, str]]) -> None:
+        """Delete what only checkpoints hold that are too old, then note them as pruned; abort what is left over.
+
+        A crash in the middle is mended by the next commit: what is not noted yet is deleted again. Objects that another
+        job made are that job's to delete.
 
         Args:
             job: as it was saved with the commit.
             kind: of the archive: `checkpoint` or `outputs`.
+            leftovers: as they were when the commit came in.
         """
         prefix = job_prefix(kind, job.job_id)
         if kind == "checkpoint":
@@ -36,7 +45,7 @@ class PruneCheckpoints:
             self._delete(prefix, kept, dropped)
             for checkpoint in dropped:
                 self.store.note_pruned(job.job_id, checkpoint.number, self.clock())
-        for key, upload_id in self.objects.open_uploads(prefix):
+        for key, upload_id in leftovers:
             self.objects.abort_multipart(key, upload_id)
 
     def _delete(self, prefix: str, kept: Sequence[Checkpoint], dropped: Sequence[Checkpoint]) -> None:

@@ -137,9 +137,10 @@ class TakeArchive:
             self._check_owner(attempt, view)
             if commit.kind == "outputs" and view.job.state is not JobState.FINALIZING:
                 raise IllegalTransition(view.job.state, "outputs_committed")
+            leftovers = self.prune.leftovers(attempt.job_id, commit.kind)
             parts = self._complete(view, prefix, commit.parts)
             view, number = self._record(attempt, commit, prefix, parts)
-            self.prune(view.job, commit.kind)
+            self.prune(view.job, commit.kind, leftovers)
         word = self.say(view, attempt.cedana_id, "", offset)
         return word | ({"number": number} if commit.kind == "checkpoint" else {})
 
