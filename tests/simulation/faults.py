@@ -1,0 +1,94 @@
+"""What goes wrong in a run: kinds, how often each strikes, and how often it did; all of it by the seed."""
+
+from collections import Counter
+from collections.abc import Mapping
+from random import Random
+
+STEPS = {
+    "crash before a step": 0.004,
+    "crash after a step": 0.004,
+    "slow step": 0.006,
+    "interleaved step": 0.05,
+    "cloud throttled": 0.05,
+    "cloud answer lost": 0.03,
+    "table busy": 0.01,
+    "table answer lost": 0.01,
+    "bucket failed": 0.02,
+    "queue refused": 0.03,
+    "queue answer lost": 0.02,
+}
+"""Faults of one awaited step of a function; how often, by step."""
+
+MESSAGES = {
+    "message twice": 0.05,
+    "message late": 0.05,
+    "notice lost": 0.15,
+    "notice late": 0.15,
+    "notice twice": 0.1,
+    "call lost": 0.02,
+    "call late": 0.02,
+    "call twice": 0.03,
+    "answer lost": 0.02,
+    "poll missed": 0.1,
+}
+"""Faults of what travels: queue messages, notices on the bus, calls of agents, the schedule's ticks."""
+
+HAPPENINGS = {
+    "taken back": 3.0,
+    "taken back unannounced": 1.0,
+    "false notice": 0.7,
+    "machine broke": 0.5,
+    "zone exhausted": 2.0,
+    "cloud exhausted": 0.5,
+    "boot failed": 0.7,
+    "machine hidden": 0.7,
+    "indexes stale": 1.5,
+    "agent vanished": 0.5,
+    "machine stalled": 1.0,
+    "machine cut off": 1.5,
+    "person ends machine": 0.4,
+    "person cancels": 0.4,
+}
+"""What happens to the world; how often an hour."""
+
+KINDS: tuple[str, ...] = (*STEPS, *MESSAGES, *HAPPENINGS)
+"""Every kind."""
+
+_SHARE_ON = 0.55
+_LIVELIEST = 4.0
+
+
+class Faults:
+    """Draws what strikes. Each run has some kinds only, each as often as the run's own luck has it.
+
+    Attributes:
+        on: nothing strikes while this is False.
+        struck: how often each kind did.
+    """
+
+    def __init__(self, random: Random) -> None:
+        self.on = True
+        self.struck: Counter[str] = Counter()
+        self._random = random
+        self._rates = {kind: self._drawn(rate) for group in (STEPS, MESSAGES) for kind, rate in group.items()}
+        self.hourly: Mapping[str, float] = {kind: self._drawn(rate) for kind, rate in HAPPENINGS.items()}
+
+    def _drawn(self, rate: float) -> float:
+        return rate * self._random.uniform(0.2, _LIVELIEST) if self._random.random() < _SHARE_ON else 0.0
+
+    def strikes(self, kind: str) -> bool:
+        """Whether this kind strikes now; counted if so."""
+        rate = self._rates[kind]
+        if not self.on or not rate or self._random.random() >= rate:
+            return False
+        self.struck[kind] += 1
+        return True
+
+    def happened(self, kind: str) -> None:
+        """Count what happened to the world."""
+        assert kind in HAPPENINGS, kind
+        self.struck[kind] += 1
+
+    def seconds(self, least: float, most: float) -> float:
+        """So many, by the seed."""
+        return self._random.uniform(least, most)
