@@ -10,6 +10,7 @@ from pydantic import Field, model_validator
 
 from spotferry.domain import events as e
 from spotferry.domain.ledger import CHUNK_BYTES
+from spotferry.domain.owed import owed
 from spotferry.domain.view import View
 from spotferry.ports.cloud import ObjectStore
 from spotferry.types.base import Json, Record
@@ -143,6 +144,8 @@ class TakeArchive:
                 raise IllegalTransition(view.job.state, "outputs_committed")
             self._complete(prefix, commit.parts)
             view, number = self._record(attempt, commit, prefix)
+        else:  # said before: what was saved then may not have been performed
+            self.change.queue.send(owed(view), self.change.clock())
         word = self.say(view, attempt.cedana_id, "", offset)
         return word | ({"number": number} if commit.kind == "checkpoint" else {})
 
