@@ -82,3 +82,29 @@ def test_a_machine_made_after_the_cancel_is_ended(world: World) -> None:
     world.poll()
     assert world.state(job) is JobState.CANCELLED
     assert world.job(job).is_settled
+
+
+def test_a_machine_whose_agent_reported_is_never_asked_for_again(world: World, lost: Job) -> None:
+    """It was made; where machines go by their name, to ask once it has ended would make another."""
+    attempt = world.attempt(lost)
+    world.hello(attempt)
+    world.cloud.terminate(attempt.cedana_id)
+    world.settle_launch(lost.job_id, attempt.cedana_id)
+    world.create_instance(lost.job_id)
+    assert world.cloud.calls["create"] == 1
+    assert not world.attempt(lost).is_gone
+
+
+def test_a_machine_that_reported_and_is_not_shown_any_more_is_gone_once_it_is_silent(world: World, lost: Job) -> None:
+    """It may be hidden for a while, but not while its agent says nothing as well; the job then goes on elsewhere."""
+    attempt = world.attempt(lost)
+    world.hello(attempt)
+    world.cloud.hidden = True
+    world.clock.move(minutes=6)
+    world.beat(attempt, "setting_up")
+    world.settle_launch(lost.job_id, attempt.cedana_id)
+    assert not world.attempt(lost).is_gone
+    world.clock.move(minutes=6)
+    world.settle_launch(lost.job_id, attempt.cedana_id)
+    assert world.attempt(lost).is_gone
+    assert world.state(lost) is JobState.PENDING

@@ -144,10 +144,14 @@ class TakeArchive:
                 raise IllegalTransition(view.job.state, "outputs_committed")
             self._complete(prefix, commit.parts)
             view, number = self._record(attempt, commit, prefix)
-        else:  # said before: what was saved then may not have been performed
-            self.change.queue.send(owed(view), self.change.clock())
+        else:
+            self._perform(view)
         word = self.say(view, attempt.cedana_id, "", offset)
         return word | ({"number": number} if commit.kind == "checkpoint" else {})
+
+    def _perform(self, view: View) -> None:
+        """Whoever saved this archive may have been lost before it sent what is owed because of it."""
+        self.change.queue.send(owed(view), self.change.clock())
 
     def _give_up(self, attempt: Attempt, commit: Commit) -> None:
         with suppress(InvalidInput):  # a place that the broker did not name: nothing was sent there
@@ -181,6 +185,7 @@ class TakeArchive:
             view = self.change.store.load(attempt.job_id, attempt.cedana_id)
             number = self._recorded(view, key)
             if number is not None:  # the same commit, sent twice, was faster
+                self._perform(view)
                 return view, number
             self._check_owner(attempt, view)
             manifest = self._manifest(attempt, commit, prefix, view)
