@@ -32,7 +32,7 @@ from tests.fakes import FakeObjects, FakeProbe, FakeRegions, FakeSecrets
 from tests.simulation.clouds import OURS, SimCloud
 from tests.simulation.invariants import Referee
 from tests.simulation.offers import AWS, GCP, REGIONS, Catalogue
-from tests.simulation.steps import Awaited, Steps
+from tests.simulation.steps import AnswerLost, Awaited, Steps
 from tests.simulation.virtual import VirtualTime
 from tests.unit.usecases.wire import token_of
 
@@ -85,7 +85,14 @@ class WatchedQueue:
     def send(self, effects: Iterable[Effect], now: Any) -> None:  # Any: a time
         """Seen once all were taken."""
         effects = list(effects)
-        self._queues.send(effects, now)
+        try:
+            self._queues.send(effects, now)
+        except AnswerLost:
+            self._took(effects)
+            raise
+        self._took(effects)
+
+    def _took(self, effects: Iterable[Effect]) -> None:
         self.sent.update(dict.fromkeys(effects, self._time.now))
         invocation = self._steps.invocation
         if invocation is not None:

@@ -47,7 +47,7 @@ HAPPENINGS = {
     "machine stalled": 1.0,
     "machine cut off": 1.5,
     "person ends machine": 0.4,
-    "person cancels": 0.4,
+    "person cancels": 0.8,
 }
 """What happens to the world; how often an hour."""
 
@@ -55,7 +55,8 @@ KINDS: tuple[str, ...] = (*STEPS, *MESSAGES, *HAPPENINGS)
 """Every kind."""
 
 _SHARE_ON = 0.55
-_LIVELIEST = 4.0
+_FURY = (0.3, 1.0, 1.0, 2.0, 4.0)
+_MOST_OFTEN = 0.6
 
 
 class Faults:
@@ -70,11 +71,14 @@ class Faults:
         self.on = True
         self.struck: Counter[str] = Counter()
         self._random = random
-        self._rates = {kind: self._drawn(rate) for group in (STEPS, MESSAGES) for kind, rate in group.items()}
-        self.hourly: Mapping[str, float] = {kind: self._drawn(rate) for kind, rate in HAPPENINGS.items()}
+        fury = random.choice(_FURY)
+        rates = {kind: rate * fury for group in (STEPS, MESSAGES) for kind, rate in group.items()}
+        self._rates = {kind: min(self._drawn(rate), _MOST_OFTEN) for kind, rate in rates.items()}
+        fury = random.choice(_FURY)
+        self.hourly: Mapping[str, float] = {kind: self._drawn(rate * fury) for kind, rate in HAPPENINGS.items()}
 
     def _drawn(self, rate: float) -> float:
-        return rate * self._random.uniform(0.2, _LIVELIEST) if self._random.random() < _SHARE_ON else 0.0
+        return rate * self._random.uniform(0.3, 2.5) if self._random.random() < _SHARE_ON else 0.0
 
     def strikes(self, kind: str) -> bool:
         """Whether this kind strikes now; counted if so."""

@@ -130,6 +130,7 @@ class Handlers:
 
 
 _KNOWN_PROBLEMS = (
+    "AnswerLost",
     "OutageError",
     "NotYet",
     "NotQueued",

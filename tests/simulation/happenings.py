@@ -10,6 +10,7 @@ from local.market_model import (
     Machine,
     NotPossibleError,
     PoolPattern,
+    Purchase,
     StateReason,
 )
 from local.market_stock import CapacityRule
@@ -120,7 +121,8 @@ class Happenings:
         if machine is None:
             return False
         self._note(f"{machine.allocated_id[:8]} ends unannounced ({reason.code if reason else 'taken back'})")
-        self._market.kill(machine.allocated_id, reason)
+        spot = machine.pool.purchase is Purchase.SPOT
+        self._market.kill(machine.allocated_id, reason if spot else _BROKE)
         return True
 
     def _exhaust(self, pattern: PoolPattern) -> bool:

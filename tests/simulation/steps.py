@@ -23,6 +23,10 @@ class OutageError(Exception):
     """A service of the broker's own failed in a way that it has no error of ours for."""
 
 
+class AnswerLost(OutageError):
+    """A service did what it was asked for, and could not say so."""
+
+
 @dataclass(slots=True)
 class Invocation:
     """One run of a function.

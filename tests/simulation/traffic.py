@@ -21,7 +21,7 @@ from spotferry.types.errors import (
 )
 from tests.simulation.faults import Faults
 from tests.simulation.invariants import Referee
-from tests.simulation.steps import Crash, Invocation, OutageError, Steps
+from tests.simulation.steps import AnswerLost, Crash, Invocation, OutageError, Steps
 from tests.simulation.virtual import VirtualTime
 
 Json = dict[str, Any]  # Any: JSON as services and protocol have it
@@ -125,7 +125,7 @@ class QueueService:
             if entry["Id"] not in refused:
                 self._take(entry["MessageBody"], float(entry["DelaySeconds"]))
         if self._faults.strikes("queue answer lost"):
-            raise OutageError(f"{QueueUrl}: no answer")
+            raise AnswerLost(f"{QueueUrl}: no answer")
         return {"Failed": failed}
 
     def send_message(self, QueueUrl: str, MessageBody: str, DelaySeconds: int) -> Json:  # noqa: N803 (the service's names)
@@ -193,10 +193,10 @@ class Api:
 
     def call(self, parcel: Parcel, answer: Callable[[int, Any], None]) -> None:  # Any: the answer's body
         """Carry a call to its function; the answer may be called later, twice, or not at all."""
-        late = self._faults.seconds(5, 60) if self._faults.strikes("call late") else 0.05
+        late = self._faults.seconds(5, 240) if self._faults.strikes("call late") else 0.05
         self._carry(late, parcel, answer)
         if self._faults.strikes("call twice"):
-            self._carry(late + self._faults.seconds(0, 90), parcel, lambda *_: None)
+            self._carry(late + self._faults.seconds(0, 400), parcel, lambda *_: None)
 
     def _carry(self, seconds: float, parcel: Parcel, answer: Callable[[int, Any], None]) -> None:  # Any: a body
         def done(failure: BaseException | None, body: object) -> None:

@@ -190,7 +190,7 @@ class World:
     def request(self, path: str, who: str, body: Json, answer: Any) -> None:  # Any: the host's own callback
         """A call of an agent's."""
         name = f"{path} {body.get('event', '')} of {who[7:13]}"
-        debts = self._debts.setdefault(name, [])
+        debts = self._debts.setdefault(f"{name} {body.get('nonce', '')}", [])
         self.api.call(Parcel(name, lambda: self.handlers.agent(path, who, body), debts), answer)
 
     def put_chunk(self, url: str, body: bytes) -> str:
