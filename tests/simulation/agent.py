@@ -8,6 +8,7 @@ from tests.simulation.mailbox import TAKEN_BACK, Ended, Mailbox
 
 _REASONS = (TAKEN_BACK, "job_termination", "heartbeat")
 _URGENT_SECONDS = 5.0
+_OVER = "the task is over"
 
 
 class StepFailed(Exception):
@@ -73,7 +74,7 @@ class Agent:
         answer = self.mail.call("hello", {"agent": {"version": "sim"}, "machine": {}})
         self._plan = answer["plan"]
 
-    def _until_it_works(self, step: Callable[[], None]) -> None:
+    def _until_it_works(self, step: Callable[[], object]) -> None:
         while True:
             try:
                 step()
@@ -129,19 +130,21 @@ class Agent:
         """Look after the running task until it is over and its outputs are sent."""
         task = self.host.task
         assert task is not None
-        while task.exit_code is None:
-            reason = self.mail.wait(self._ended_or_wanted, seconds=self.mail.checkpoint_seconds)
-            if task.exit_code is not None:
-                break
-            self._checkpoint(reason or "heartbeat")
+        while (reason := self._next()) != _OVER:
+            self._checkpoint(reason)
             self.mail.settle()
         self._is_over(1)
         self._send_outputs()
 
+    def _next(self) -> str:
+        """The reason of the next checkpoint, or that the task is over."""
+        reason = self.mail.wait(self._ended_or_wanted, seconds=self.mail.checkpoint_seconds)
+        return str(reason or self._ended_or_wanted() or "heartbeat")
+
     def _ended_or_wanted(self) -> str | None:
         task = self.host.task
         if task is not None and task.exit_code is not None:
-            return "over"
+            return _OVER
         word = self.mail.standing("checkpoint")
         return str(word["directive"].get("reason") or "heartbeat") if word else None
 
@@ -206,7 +209,7 @@ class Agent:
         """The task was over on another machine: only its outputs are left to send."""
         self.mail.phase = "finalizing"
         self._task_over = True
-        self._until_it_works(lambda: self._restored() and None)
+        self._until_it_works(self._restored)
         self._report_exit(int(self._plan["exit_code"]))
         self._send_outputs()
         self.mail.wait(lambda: None)

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 from decimal import Decimal
+from itertools import pairwise
 
 from local.market_model import FREE_IF_TAKEN_BACK_WITHIN, MINIMUM_BILLED, Machine
 from local.market_model import MachineState as State
@@ -10,7 +11,7 @@ from spotferry.domain.costs import attempt_cost
 from spotferry.ports.store import JobStore
 from spotferry.types.instance import Attempt
 from tests.simulation.clouds import OURS
-from tests.simulation.invariants import JobTruth, Referee
+from tests.simulation.invariants import Referee
 from tests.simulation.offers import AWS
 
 POLL_SECONDS = 60
@@ -42,10 +43,10 @@ def _check_job(referee: Referee, store: JobStore, job_id: str) -> None:
         referee.violated("every job ends", words)
     entries = store.timeline(job_id)
     gapless = [entry.revision for entry in entries] == list(range(1, job.revision + 1))
-    chained = all(a.to_state == b.from_state for a, b in zip(entries, entries[1:], strict=False))
+    chained = all(a.to_state == b.from_state for a, b in pairwise(entries))
     if not (gapless and chained):
         referee.violated("gapless timeline", f"{job_id}: {[entry.revision for entry in entries]}")
-    if sum(JobTruth(job).job.state == entry.to_state for entry in entries[-1:]) != 1:
+    if entries[-1].to_state != job.state:
         referee.violated("one final state", f"{job_id} is {job.state}, its timeline ends in {entries[-1].to_state}")
 
 

@@ -120,9 +120,7 @@ class SimCloud:
     def _sold(self, attempt: Attempt) -> Machine:
         assert attempt.launch is not None
         asked = Asked(
-            pool=pool_key(
-                self._name, attempt.region, attempt.availability_zone, attempt.instance_type, attempt.market
-            ),
+            pool=pool_key(self._name, attempt.region, attempt.availability_zone, attempt.instance_type, attempt.market),
             shape=SHAPE,
             fingerprint=attempt.launch.model_dump_json(),
             client_token=None if self._by_name else attempt.cedana_id,

@@ -26,8 +26,8 @@ MESSAGES = {
     "notice late": 0.15,
     "notice twice": 0.1,
     "call lost": 0.02,
-    "call late": 0.02,
-    "call twice": 0.03,
+    "call late": 0.03,
+    "call twice": 0.05,
     "answer lost": 0.02,
     "poll missed": 0.1,
 }
@@ -57,6 +57,7 @@ KINDS: tuple[str, ...] = (*STEPS, *MESSAGES, *HAPPENINGS)
 _SHARE_ON = 0.55
 _FURY = (0.3, 1.0, 1.0, 2.0, 4.0)
 _MOST_OFTEN = 0.6
+_FOLLOWS = (0.0, 0.02, 0.1)
 
 
 class Faults:
@@ -76,6 +77,7 @@ class Faults:
         self._rates = {kind: min(self._drawn(rate), _MOST_OFTEN) for kind, rate in rates.items()}
         fury = random.choice(_FURY)
         self.hourly: Mapping[str, float] = {kind: self._drawn(rate * fury) for kind, rate in HAPPENINGS.items()}
+        self._follows = random.choice(_FOLLOWS)
 
     def _drawn(self, rate: float) -> float:
         return rate * self._random.uniform(0.3, 2.5) if self._random.random() < _SHARE_ON else 0.0
@@ -87,6 +89,13 @@ class Faults:
             return False
         self.struck[kind] += 1
         return True
+
+    def follow(self) -> str | None:
+        """What is to happen right behind a change of a job, for much goes wrong only in the middle of something."""
+        kinds = [kind for kind, rate in self.hourly.items() if rate]
+        if not self.on or not kinds or self._random.random() >= self._follows:
+            return None
+        return self._random.choices(kinds, [self.hourly[kind] for kind in kinds])[0]
 
     def happened(self, kind: str) -> None:
         """Count what happened to the world."""

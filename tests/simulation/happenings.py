@@ -1,6 +1,7 @@
 """What happens to the world while a function or an agent looks elsewhere."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import timedelta
 from random import Random
 from typing import Protocol
@@ -24,6 +25,7 @@ from tests.simulation.virtual import VirtualTime
 
 _BROKE = StateReason("Server.Unexplained", "Server.Unexplained: the machine is gone")
 _LONGEST_NOTICE = 120.0
+_SOON_SECONDS = 40.0
 
 
 class Indexes(Protocol):
@@ -36,23 +38,27 @@ class Indexes(Protocol):
         """They are up to date again."""
 
 
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """What things can happen to: `indexes` is None where they cannot be made late; `note` keeps the step list."""
+
+    time: VirtualTime
+    faults: Faults
+    market: SimMarket
+    hosts: Mapping[str, Host]
+    people: People
+    referee: Referee
+    indexes: Indexes | None
+    note: Callable[[str], None]
+
+
 class Happenings:
     """Draws when what happens, and to whom."""
 
-    def __init__(
-        self,
-        time: VirtualTime,
-        random: Random,
-        faults: Faults,
-        market: SimMarket,
-        hosts: Mapping[str, Host],
-        people: People,
-        referee: Referee,
-        indexes: Indexes | None,
-        note: Callable[[str], None],
-    ) -> None:
-        self._time, self._random, self._faults, self._market = time, random, faults, market
-        self._hosts, self._people, self._referee, self._indexes, self._note = hosts, people, referee, indexes, note
+    def __init__(self, scene: Scene, random: Random) -> None:
+        self._time, self._faults, self._market, self._hosts = scene.time, scene.faults, scene.market, scene.hosts
+        self._people, self._referee, self._indexes, self._note = scene.people, scene.referee, scene.indexes, scene.note
+        self._random = random
         self._acts: Mapping[str, Callable[[], object]] = {
             "taken back": lambda: self._interrupt(false_notice=False),
             "taken back unannounced": lambda: self._kill(None),
@@ -60,7 +66,7 @@ class Happenings:
             "machine broke": lambda: self._kill(_BROKE),
             "zone exhausted": lambda: self._exhaust(PoolPattern(zone=random.choice(ZONES))),
             "cloud exhausted": lambda: self._exhaust(PoolPattern(provider=random.choice((AWS, GCP)))),
-            "boot failed": lambda: market.fail_boots(1, INTERNAL_ERROR) or True,
+            "boot failed": self._fail_a_boot,
             "machine hidden": self._hide,
             "indexes stale": self._freeze_indexes,
             "agent vanished": self._vanish,
@@ -77,6 +83,12 @@ class Happenings:
             while rate and (at := at + self._random.expovariate(rate)) < hours:
                 self._time.after(at * 3600, lambda kind=kind: self._happen(kind))  # type: ignore[misc]  # mypy does not infer a default's type
 
+    def follow(self) -> None:
+        """A job changed: maybe something happens right behind it."""
+        kind = self._faults.follow()
+        if kind is not None:
+            self._later(0, _SOON_SECONDS, lambda: self._happen(kind))
+
     def calm(self) -> None:
         """From now on nothing happens, and what was in the way is gone."""
         self._faults.on = False
@@ -91,10 +103,8 @@ class Happenings:
         if self._faults.on and self._acts[kind]():
             self._faults.happened(kind)
 
-    def _later(self, least: float, most: float, action: Callable[[], object]) -> float:
-        seconds = self._random.uniform(least, most)
-        self._time.after(seconds, lambda: action())
-        return seconds
+    def _later(self, least: float, most: float, action: Callable[[], None]) -> None:
+        self._time.after(self._random.uniform(least, most), action)
 
     def _machine(self) -> Machine | None:
         living = [m for m in self._market.everything() if m.live and m.request.tags["spotferry:deployment"] == OURS]
@@ -113,7 +123,8 @@ class Happenings:
             self._market.interrupt(machine.allocated_id, notice=timedelta(seconds=seconds), false_notice=false_notice)
         except NotPossibleError:
             return False
-        self._note(f"{machine.allocated_id[:8]} is {'not really ' if false_notice else ''}taken back in {seconds:.0f} s")
+        really = "not really " if false_notice else ""
+        self._note(f"{machine.allocated_id[:8]} is {really}taken back in {seconds:.0f} s")
         return True
 
     def _kill(self, reason: StateReason | None) -> bool:
@@ -129,6 +140,10 @@ class Happenings:
         self._note(f"nothing is left in {pattern.provider} {pattern.zone}")
         self._market.order_capacity(CapacityRule(pattern, 0))
         self._later(60, 2400, lambda: self._market.order_capacity(CapacityRule(pattern, None)))
+        return True
+
+    def _fail_a_boot(self) -> bool:
+        self._market.fail_boots(1, INTERNAL_ERROR)
         return True
 
     def _hide(self) -> bool:
@@ -172,10 +187,10 @@ class Happenings:
         return True
 
     def _end_machine(self) -> bool:
-        host = self._host()
-        if host is not None:
-            self._people.end_machine(host.instance_id)
-        return host is not None
+        living = [attempt.cedana_id for attempt in self._referee.attempts.values() if not attempt.is_gone]
+        if living:
+            self._people.end_machine(self._random.choice(living))
+        return bool(living)
 
     def _cancel(self) -> bool:
         open_jobs = [job_id for job_id, truth in self._referee.jobs.items() if not truth.job.state.is_final]

@@ -96,7 +96,7 @@ class Task:
     @property
     def exit_code(self) -> int | None:
         """Its exit status; None before it has one."""
-        over = self._host.profile.task_seconds - self.done_seconds < 1e-6  # noqa: PLR2004 (rounding)
+        over = self._host.profile.task_seconds - self.done_seconds < 1e-6
         return self._host.profile.exit_code if self.started and over else None
 
     def go_on(self, ended: Callable[[], None]) -> None:
@@ -246,8 +246,8 @@ def done_seconds_in(archive: bytes | None) -> float | None:
 def _verdict(path: str, status: int, answer: Json) -> Json:
     if status in {401, 410}:
         raise BrokerGone(f"{path}: {status}")
-    if status in {408, 429} or status >= 500:  # noqa: PLR2004 (as HTTP numbers them)
+    if status in {408, 429} or status >= 500:
         raise BrokerUnreachable(f"{path}: {status}")
-    if status >= 400:  # noqa: PLR2004 (as HTTP numbers them)
+    if status >= 400:
         raise BrokerRefused(f"{path}: {status} {answer}")
     return answer

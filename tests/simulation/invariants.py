@@ -21,6 +21,7 @@ INVARIANTS = (
     "epochs and checkpoints rise",
     "one machine runs the task",
     "ownership passes rightly",
+    "gone machines are gone",
     "old epochs change nothing",
     "intent before the cloud",
     "one machine an attempt",
@@ -74,6 +75,7 @@ class Referee:
         self.jobs: dict[str, JobTruth] = {}
         self.attempts: dict[str, Attempt] = {}
         self.machines: Callable[[], list[Machine]] = list
+        self.then: Callable[[], None] = lambda: None
         self.read_object: Callable[[str], bytes | None] = lambda _: None
         self._gave_back: set[str] = set()
         self._clock = clock
@@ -109,10 +111,12 @@ class Referee:
         self._check_rises(last, job, entry)
         self._check_speaker(last, entry)
         self._check_owner(last, decision.view)
+        self._check_gone(before, decision.view)
         if decision.checkpoint is not None:
             self._check_checkpoint(truth, decision.checkpoint)
         self._check_end(truth, last)
         self.attempts.update({i: a for i, a in decision.view.attempts.items() if before.attempts.get(i) != a})
+        self.then()
 
     def _check_entry(self, last: Job, job: Job, entry: TimelineEntry) -> None:
         follows = entry.revision == job.revision == last.revision + 1
@@ -145,6 +149,14 @@ class Referee:
         self._must(told or not living, "ownership passes rightly", words)
         running = self.jobs[view.job.job_id].running
         self._must(running != lost, "ownership passes rightly", f"{lost[:6]} lost the job and its task still runs")
+
+    def _check_gone(self, before: View, view: View) -> None:
+        """A machine that counts as gone is."""
+        for instance_id, attempt in view.attempts.items():
+            was = before.attempts.get(instance_id)
+            if attempt.is_gone and not (was and was.is_gone):
+                living = [str(m.state) for m in self.machines_of(instance_id) if m.state is not State.TERMINATED]
+                self._must(not living, "gone machines are gone", f"{instance_id[:6]} counts as gone and is {living}")
 
     def _check_checkpoint(self, truth: JobTruth, checkpoint: Checkpoint) -> None:
         manifest = checkpoint.manifest

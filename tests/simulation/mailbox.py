@@ -64,7 +64,7 @@ class Mailbox:
         """Switch the machine off."""
         host = self._host
         host.power_off()
-        host.time.after(1, lambda: host.machine.live and host.switch_off())
+        host.time.after(1, lambda: host.switch_off() if host.machine.live else None)
 
     def end(self, order: Ended) -> None:
         """An order that ends the attempt; one of lower rank changes nothing."""
@@ -104,7 +104,7 @@ class Mailbox:
             if (answer := ready()) is not None:
                 return answer
             left = None if until is None else until - self._host.monotonic()
-            if left is not None and left <= 1e-6:  # noqa: PLR2004 (rounding)
+            if left is not None and left <= 1e-6:
                 return None
             self._host.pause(left)
 

@@ -22,10 +22,10 @@ from spotferry.usecases.create_instance import CreateInstance
 from spotferry.usecases.launch import AskCloud
 from spotferry.usecases.take_archive import TakeArchive
 from spotferry.usecases.word import SayWord
-from tests.simulation.mailbox import Ended
 from tests.simulation.agent import Agent
+from tests.simulation.mailbox import Ended
 
-Any_ = Any  # Any, here and below: a mistake takes whatever the code it stands in for takes
+# Any, here and below: a mistake takes whatever the code takes that it stands in for.
 
 
 @contextmanager

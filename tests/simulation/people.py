@@ -33,17 +33,17 @@ def profile(random: Random) -> Profile:
 class People:
     """Submit, cancel, retry and end machines; each call is repeated until it is answered."""
 
-    def __init__(self, time: VirtualTime, api: Api, deployment: Deployment, random: Random) -> None:
+    def __init__(self, time: VirtualTime, api: Api, deployment: Deployment, random: Random, seed: int) -> None:
         self.profiles: dict[str, Profile] = {}
         self.asked = 0
         self.accepted: set[str] = set()
-        self._time, self._api, self._deployment, self._random = time, api, deployment, random
+        self._time, self._api, self._deployment, self._random, self._seed = time, api, deployment, random, seed
 
     def submit_some(self) -> None:
         """Hand in one job or a few, soon."""
         for number in range(self._random.choice((1, 1, *range(2, _MOST_JOBS + 1)))):
             self.asked += 1
-            self._time.after(self._random.uniform(0, 600), self._submission(f"key-{number}"))
+            self._time.after(self._random.uniform(0, 600), self._submission(f"{self._seed}-{number}"))
 
     def _submission(self, key: str) -> Callable[[], None]:
         mine = profile(self._random)

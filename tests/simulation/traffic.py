@@ -100,21 +100,13 @@ class Functions:
 class QueueService:
     """The queues, as the service's client: keeps messages and hands them over until they are done.
 
-    Args:
-        time, functions, faults: what it works with.
+    Attributes:
         perform: what a message asks for.
     """
 
-    def __init__(
-        self,
-        time: VirtualTime,
-        functions: Functions,
-        faults: Faults,
-        perform: Callable[[Message], object],
-        note: Callable[[str], None],
-    ) -> None:
-        self.waiting = 0
-        self._time, self._functions, self._faults, self._perform, self._note = time, functions, faults, perform, note
+    def __init__(self, time: VirtualTime, functions: Functions, faults: Faults, note: Callable[[str], None]) -> None:
+        self.perform: Callable[[Message], object] = lambda _: None
+        self._time, self._functions, self._faults, self._note = time, functions, faults, note
         self._numbers = itertools.count(1)
 
     def send_message_batch(self, QueueUrl: str, Entries: Sequence[Mapping[str, Any]]) -> Json:  # noqa: N803 (the service's names)
@@ -136,7 +128,7 @@ class QueueService:
 
     def _take(self, body: str, delay: float) -> None:
         message = Message.model_validate_json(body)
-        parcel = Parcel(f"#{next(self._numbers)} {message.kind}", lambda: self._perform(message))
+        parcel = Parcel(f"#{next(self._numbers)} {message.kind}", lambda: self.perform(message))
         if self._faults.strikes("message late"):
             delay += self._faults.seconds(5, 300)
         self._deliver_in(delay + 0.05, parcel)
@@ -144,12 +136,10 @@ class QueueService:
             self._deliver_in(delay + self._faults.seconds(0, 400), Parcel(f"{parcel.name} again", parcel.work))
 
     def _deliver_in(self, seconds: float, parcel: Parcel) -> None:
-        self.waiting += 1
         self._time.after(seconds, lambda: self._functions.run(parcel, FUNCTION_SECONDS, self._done_with(parcel)))
 
     def _done_with(self, parcel: Parcel) -> Callable[[BaseException | None, object], None]:
         def done(failure: BaseException | None, _answer: object) -> None:
-            self.waiting -= 1
             if failure is None or isinstance(failure, InvalidInput | NotFound):
                 return
             if parcel.tries < RECEIVES:
@@ -188,7 +178,9 @@ class Bus:
 class Api:
     """Calls over HTTP: from agents, and from people."""
 
-    def __init__(self, time: VirtualTime, functions: Functions, faults: Faults, settle: Callable[[Parcel], None]) -> None:
+    def __init__(
+        self, time: VirtualTime, functions: Functions, faults: Faults, settle: Callable[[Parcel], None]
+    ) -> None:
         self._time, self._functions, self._faults, self._settle = time, functions, faults, settle
 
     def call(self, parcel: Parcel, answer: Callable[[int, Any], None]) -> None:  # Any: the answer's body

@@ -7,7 +7,6 @@ from datetime import datetime, timedelta
 
 from greenlet import greenlet
 
-
 _LEAST_SECONDS = 0.001
 """A wait takes some time, so that nobody waits for the rest of a rounding for ever."""
 

@@ -19,7 +19,7 @@ from tests.simulation.clouds import OURS, SimCloud, SimMarket, tags_of
 from tests.simulation.deployment import Deployment, Store
 from tests.simulation.faults import Faults
 from tests.simulation.handlers import Handlers, envelope, parse
-from tests.simulation.happenings import Happenings
+from tests.simulation.happenings import Happenings, Scene
 from tests.simulation.host import Host
 from tests.simulation.invariants import Referee, Violation
 from tests.simulation.offers import AWS, BEGIN, GCP, SHAPE, pool_key
@@ -67,27 +67,34 @@ class World:
         self.referee = Referee(time, self.note)
         awaited = Steps(time, self.faults, self.note)
         self.functions = Functions(time, awaited, self.referee, self.note)
-        timings = Timings(boot=timedelta(seconds=random.uniform(5, 50)), shutdown=timedelta(seconds=random.uniform(2, 30)))
+        boot, shutdown = random.uniform(5, 50), random.uniform(2, 30)
+        timings = Timings(boot=timedelta(seconds=boot), shutdown=timedelta(seconds=shutdown))
         self.market = SimMarket(time, seed, timings)
-        self.queue_service = QueueService(time, self.functions, self.faults, lambda m: self.handlers.message(m), self.note)
-        memory = None if store else MemoryStore()
+        self.queue_service = QueueService(time, self.functions, self.faults, self.note)
         clouds = [SimCloud(name, self.market, self.referee, by_name=name == GCP) for name in (AWS, GCP)]
         queues = Queues("placement", "destroy", lambda: self.queue_service)
-        self.deployment = Deployment(time, awaited, self.referee, store or memory, queues, clouds, parse)
+        kept = MemoryStore() if store is None else store
+        self.deployment = Deployment(time, awaited, self.referee, kept, queues, clouds, parse)
         self.handlers = Handlers(self.deployment, self.referee)
         self.bus = Bus(time, self.functions, self.faults, self.handlers.event)
         self.api = Api(time, self.functions, self.faults, self.handlers.settled)
-        self.people = People(time, self.api, self.deployment, random)
+        self.people = People(time, self.api, self.deployment, random, seed)
         self.agents: dict[str, Agent] = {}
         self.hosts: dict[str, Host] = {}
-        self.happenings = Happenings(
-            time, random, self.faults, self.market, self.hosts, self.people, self.referee, memory, self.note
-        )
+        memory = kept if isinstance(kept, MemoryStore) else None
+        scene = Scene(time, self.faults, self.market, self.hosts, self.people, self.referee, memory, self.note)
+        self.happenings = Happenings(scene, random)
         self._debts: dict[str, list[Owed]] = {}
         self._random = random
         self._calm_at = BEGIN + timedelta(minutes=random.uniform(10, 100))
         self._over_at: datetime | None = None
+        self._connect()
+
+    def _connect(self) -> None:
+        """What could not be handed over before it was there."""
+        self.queue_service.perform = self.handlers.message
         self.referee.machines = self.market.everything
+        self.referee.then = self.happenings.follow
         self.referee.read_object = self.deployment.raw_objects.stored.get
 
     def note(self, words: str) -> None:
@@ -178,7 +185,8 @@ class World:
             return
         tags = tags_of(machine)
         profile = self.people.profiles[tags["spotferry:job"]]
-        host = Host(self.time, machine, self, self.referee, profile, Random(f"{self.seed} {tags['spotferry:instance']}"))
+        random = Random(f"{self.seed} {tags['spotferry:instance']}")
+        host = Host(self.time, machine, self, self.referee, profile, random)
         host.faults_on = self.faults.strikes
         host.switch_off = partial(self.market.os_shutdown, allocated_id)
         key = token_of(host.instance_id, -1)
