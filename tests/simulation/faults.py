@@ -11,6 +11,7 @@ STEPS = {
     "interleaved step": 0.05,
     "cloud throttled": 0.05,
     "cloud answer lost": 0.03,
+    "launch answer lost": 0.1,
     "table busy": 0.01,
     "table answer lost": 0.01,
     "bucket failed": 0.02,
@@ -41,7 +42,7 @@ HAPPENINGS = {
     "zone exhausted": 2.0,
     "cloud exhausted": 0.5,
     "boot failed": 0.7,
-    "machine hidden": 0.7,
+    "machine hidden": 1.5,
     "indexes stale": 1.5,
     "agent vanished": 0.5,
     "machine stalled": 1.0,
@@ -101,6 +102,10 @@ class Faults:
         """Count what happened to the world."""
         assert kind in HAPPENINGS, kind
         self.struck[kind] += 1
+
+    def delay(self) -> float:
+        """How late something is, in seconds: a little, or minutes."""
+        return self._random.uniform(0, self._random.choice((5, 60, 400)))
 
     def seconds(self, least: float, most: float) -> float:
         """So many, by the seed."""

@@ -189,7 +189,7 @@ class Happenings:
     def _end_machine(self) -> bool:
         living = [attempt.cedana_id for attempt in self._referee.attempts.values() if not attempt.is_gone]
         if living:
-            self._people.end_machine(self._random.choice(living))
+            self._people.end_machine(self._random.choice(living[-2:]))
         return bool(living)
 
     def _cancel(self) -> bool:

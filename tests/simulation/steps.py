@@ -111,7 +111,8 @@ class Steps:
             raise OutageError(f"bucket.{name}: 503 Slow Down")
 
     def _lose(self, kind: str, name: str) -> None:
-        if kind == "cloud" and self._faults.strikes("cloud answer lost"):
+        lost = "launch answer lost" if name == "create_instance" else "cloud answer lost"
+        if kind == "cloud" and self._faults.strikes(lost):
             self._note(f"the answer of cloud.{name} is lost")
             raise ProviderUnavailable("RequestTimeout", "no answer")
         if kind == "store" and name not in READS and self._faults.strikes("table answer lost"):

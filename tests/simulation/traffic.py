@@ -185,10 +185,10 @@ class Api:
 
     def call(self, parcel: Parcel, answer: Callable[[int, Any], None]) -> None:  # Any: the answer's body
         """Carry a call to its function; the answer may be called later, twice, or not at all."""
-        late = self._faults.seconds(5, 240) if self._faults.strikes("call late") else 0.05
+        late = self._faults.delay() if self._faults.strikes("call late") else 0.05
         self._carry(late, parcel, answer)
         if self._faults.strikes("call twice"):
-            self._carry(late + self._faults.seconds(0, 400), parcel, lambda *_: None)
+            self._carry(late + self._faults.delay(), parcel, lambda *_: None)
 
     def _carry(self, seconds: float, parcel: Parcel, answer: Callable[[int, Any], None]) -> None:  # Any: a body
         def done(failure: BaseException | None, body: object) -> None:
