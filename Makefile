@@ -20,6 +20,8 @@ LOCK := $(VENV)/bin/uv pip compile --quiet --universal --python-version 3.11 --g
 	--no-header --no-annotate $(if $(UPGRADE),--upgrade)
 # What each cloud's adapter needs beside the runtime's libraries: a new folder is gathered without a change here.
 PROVIDER_SDKS = $(wildcard layers/shared/spotferry/providers/*/requirements.txt)
+# What runs on Google Cloud, beside the platform's own.
+RELAY = functions/relay_gcp_preemption/requirements.txt
 # `sam build` looks for the interpreter of the functions' runtime on PATH: the one of .venv is the one that fits the tests.
 RUNTIME = $$($(PY) -c 'import sys; print("python%d.%d" % sys.version_info[:2])')
 # Most end-to-end tests wait for machines, most others compute: side by side they take half the time. They come in the
@@ -107,10 +109,11 @@ invoke: build ## Run one built function with an event of events/ (FN=create_inst
 
 .PHONY: lock
 lock: setup ## Write requirements/*.txt anew from the .in files (UPGRADE=1 takes newer releases)
-	@$(LOCK) requirements/dev.in $(PROVIDER_SDKS) --output-file requirements/dev.txt
+	@$(LOCK) requirements/dev.in $(PROVIDER_SDKS) $(RELAY) --output-file requirements/dev.txt
 	@$(LOCK) requirements/runtime.in --constraint requirements/dev.txt --output-file requirements/runtime.txt
 	@$(LOCK) layers/shared/requirements.in --constraint requirements/dev.txt --output-file layers/shared/requirements.txt
 	@$(LOCK) $(PROVIDER_SDKS) --constraint requirements/dev.txt --output-file layers/shared/provider-sdks.txt
+	@$(LOCK) $(RELAY) --constraint requirements/dev.txt --output-file requirements/relay.txt
 	@$(LOCK) requirements/sam.in --output-file requirements/sam.txt
 
 .PHONY: docs

@@ -26,6 +26,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "catalogues": lambda: catalogues.measure(offers),
         "imports": imports.measure,
         "quiet_job": _quiet_job,
+        "recovery": _recovery,
     }
     found: list[Measurement] = []
     for name, measure in subjects.items():
@@ -46,7 +47,9 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         metavar="PROVIDER=FILE",
         help="measure over these price lists; without any, over a list as long that is made of the starter offers",
     )
-    parser.add_argument("--only", action="append", choices=["decisions", "catalogues", "imports", "quiet_job"])
+    parser.add_argument(
+        "--only", action="append", choices=["decisions", "catalogues", "imports", "quiet_job", "recovery"]
+    )
     parser.add_argument("--json", type=Path, default=RESULTS, help="where to write the figures (%(default)s)")
     return parser.parse_args(arguments)
 
@@ -71,6 +74,12 @@ def _quiet_job() -> Iterable[Measurement]:
         return []
     found: Iterable[Measurement] = importlib.import_module(QUIET_JOB).measure()
     return found
+
+
+def _recovery() -> Iterable[Measurement]:
+    from benchmarks import recovery  # noqa: PLC0415 - the local cloud's packages are loaded by nothing else here
+
+    return recovery.measure()
 
 
 if __name__ == "__main__":

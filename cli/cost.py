@@ -111,8 +111,14 @@ def _machine_row(machine: Json) -> tuple[str, ...]:
         _dollars(machine["on_demand_usd_hour"]),
         duration(machine["seconds"]),
         _dollars(machine["cost_usd"]),
-        text(machine["ended_by"]),
+        _end(machine),
     )
+
+
+def _end(machine: Json) -> str:
+    """Who ended it; one that gave its job back at a notice is ended by us, before the cloud does."""
+    told = text(machine["ended_by"])
+    return f"{told}, at its notice" if told == "us" and machine.get("taken_back") else told
 
 
 def _dollars(value: object) -> str:

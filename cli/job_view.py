@@ -39,9 +39,11 @@ def print_job(job: Json, entries: Sequence[Json]) -> None:
         ("until", moment(job.get("deadline")) if job.get("deadline") else ""),
         ("next try", moment(job.get("next_try_at")) if job.get("next_try_at") else ""),
         ("exit status", job.get("exit_code")),
-        ("repeats", job.get("parent_job_id")),
+        ("goes on from", _origin(job) if job.get("restored_from") else ""),
+        ("repeats", "" if job.get("restored_from") else job.get("parent_job_id")),
         ("created", moment(job.get("created_at"))),
         ("interruptions", job.get("interruptions", 0)),
+        ("restarts", job.get("restarts") or ""),
         ("checkpoints", job.get("checkpoints", 0)),
         ("machines cost", _cost(job)),
     ]
@@ -50,6 +52,10 @@ def print_job(job: Json, entries: Sequence[Json]) -> None:
             click.echo(f"{name + ':':<15}{value}")
     _print_attempts(job.get("instances") or [])
     _print_timeline(entries)
+
+
+def _origin(job: Json) -> str:
+    return f"checkpoint {job['restored_from']} of {job['parent_job_id']}"
 
 
 def _cost(job: Json) -> str:
@@ -103,8 +109,24 @@ def print_checkpoints(checkpoints: Sequence[Json]) -> None:
             text(point.get("reason")),
             str(point.get("epoch", "")),
             size(point.get("size_bytes")),
+            duration(point.get("seconds")),
+            duration(point.get("paused_seconds")),
             moment(point.get("committed_at")),
+            "no" if point.get("pruned_at") else "yes",
+            text(point.get("why")),
         )
         for point in checkpoints
     ]
-    print_table(("#", "ENGINE", "REASON", "ATTEMPT", "SIZE", "COMMITTED (UTC)"), rows)
+    heads = (
+        "#",
+        "ENGINE",
+        "REASON",
+        "ATTEMPT",
+        "SIZE",
+        "TOOK",
+        "STOOD STILL",
+        "COMMITTED (UTC)",
+        "KEPT",
+        "WHY THIS ENGINE",
+    )
+    print_table(heads, rows)

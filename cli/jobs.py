@@ -1,5 +1,6 @@
 """`spotferry list`, `show`, `cancel` and `retry`."""
 
+import secrets
 from collections.abc import Iterator
 from itertools import islice
 
@@ -74,7 +75,7 @@ def cancel(job_id: str, *, wait: bool, as_json: bool) -> None:
     job = api.request("POST", job_path(job_id, "cancel"), repeatable=True)["job"]
     if wait:
         job = _wait_until_final(api, job)
-    _print_state(job, as_json=as_json)
+    print_state(job, as_json=as_json)
 
 
 @click.command()
@@ -82,7 +83,8 @@ def cancel(job_id: str, *, wait: bool, as_json: bool) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 def retry(job_id: str, *, as_json: bool) -> None:
     """Run a held job again on its machine, or a finished one as a new job; prints the id of the job that runs."""
-    _print_state(broker().request("POST", job_path(job_id, "retry"))["job"], as_json=as_json)
+    answer = broker().request("POST", job_path(job_id, "retry"), headers=new_key())
+    print_state(answer["job"], as_json=as_json)
 
 
 def _wait_until_final(api: Api, job: Json) -> Json:
@@ -92,7 +94,13 @@ def _wait_until_final(api: Api, job: Json) -> Json:
     return job
 
 
-def _print_state(job: Json, *, as_json: bool) -> None:
+def new_key() -> dict[str, str]:
+    """The header that makes an order for a new job safe to repeat."""
+    return {"Idempotency-Key": secrets.token_hex(16)}
+
+
+def print_state(job: Json, *, as_json: bool) -> None:
+    """The job's id on stdout, where it is and why on stderr."""
     if as_json:
         print_json({"job": job})
         return

@@ -1,4 +1,4 @@
-"""`spotferry instances`, `destroy` and `checkpoints`."""
+"""`spotferry instances` and `destroy`."""
 
 import sys
 
@@ -6,8 +6,7 @@ import click
 
 from cli.api import broker
 from cli.errors import UsageProblem
-from cli.job_paths import instance_path, job_path
-from cli.job_view import print_checkpoints
+from cli.job_paths import instance_path
 from cli.output import duration, money, place, print_json, print_table, text
 
 
@@ -58,15 +57,3 @@ def destroy(instance_id: str, *, yes: bool, as_json: bool) -> None:
         return
     machine = answer["instance"]
     click.echo(f"{machine['instance_id']} is on its way out ({text(machine.get('state'))})")
-
-
-@click.command()
-@click.argument("job_id", metavar="JOB")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
-def checkpoints(job_id: str, *, as_json: bool) -> None:
-    """List a job's checkpoints."""
-    answer = broker().request("GET", job_path(job_id, "checkpoints"))
-    if as_json:
-        print_json(answer)
-    else:
-        print_checkpoints(answer["checkpoints"])

@@ -1,8 +1,8 @@
 """The local cloud's machines and market as one server: `python -m local.cloud --port 0 --state-dir DIR`.
 
-Serves EC2 and AWS's price list at /, the price sources of Google Cloud and Azure at /_gcp/ and /_azure/, and the
-levers at /_market/. Prints one JSON line {"port": N} when it serves and writes the same to DIR/cloud.json. SIGTERM or
-SIGINT ends every machine, then the server, with status 0.
+Serves EC2 and AWS's price list at /, Compute Engine and the price sources of Google Cloud and Azure at /_gcp/ and
+/_azure/, and the levers at /_market/. Prints one JSON line {"port": N} when it serves and writes the same to
+DIR/cloud.json. SIGTERM or SIGINT ends every machine, then the server, with status 0.
 """
 
 from __future__ import annotations
@@ -22,10 +22,11 @@ from typing import TYPE_CHECKING
 
 from werkzeug.serving import BaseWSGIServer, WSGIRequestHandler, make_server
 
-from local import azure_pricing, gcp_pricing
+from local import azure_pricing, gce, gcp_pricing
 from local.aws_pricing import AwsPricingFace, is_meant
 from local.ec2 import Ec2Face
 from local.ec2_moto import Moto
+from local.gcp_audit import AuditLog
 from local.levers import PREFIX, Levers
 from local.machine_processes import FIRST_UID
 from local.machine_users import MachineUsers
@@ -95,10 +96,7 @@ def _build(options: argparse.Namespace, running: ExitStack) -> BaseWSGIServer:
     timings = replace(Timings().at_speed(options.speed_up), boot=timedelta(seconds=options.boot_seconds))
     market = Market(_now, seed=options.seed, timings=timings, external_power=not options.no_metal)
     faults, moto = Faults(), Moto()
-    if options.bus_endpoint:
-        notices = Notices(options.bus_endpoint)
-        running.callback(notices.close)
-        market.subscribe(notices.hear)
+    _tell_of_events(options, market, running)
     if not options.no_metal:
         metal = Metal(market, options.state_dir, MachineUsers(options.first_uid))
         running.callback(metal.close)
@@ -108,6 +106,7 @@ def _build(options: argparse.Namespace, running: ExitStack) -> BaseWSGIServer:
     faces = (
         (_is_for_levers, Levers(market, faults, moto)),
         (is_meant, AwsPricingFace(market, faults)),
+        (gce.is_meant, gce.GceFace(market, faults)),
         (gcp_pricing.is_meant, gcp_pricing.GcpPricingFace(market, faults)),
         (azure_pricing.is_meant, azure_pricing.AzurePricingFace(market, faults)),
     )
@@ -118,6 +117,18 @@ def _build(options: argparse.Namespace, running: ExitStack) -> BaseWSGIServer:
     running.callback(thread.join)
     running.callback(server.shutdown)
     return server
+
+
+def _tell_of_events(options: argparse.Namespace, market: Market, running: ExitStack) -> None:
+    """Each cloud's own way out: EC2's events go to the bus, Google's audit log to its relay."""
+    if options.bus_endpoint:
+        notices = Notices(options.bus_endpoint)
+        running.callback(notices.close)
+        market.subscribe(notices.hear)
+    if options.gcp_relay:
+        audit_log = AuditLog(market, options.gcp_relay)
+        running.callback(audit_log.close)
+        market.subscribe(audit_log.hear)
 
 
 def _start_ticking(market: Market, running: ExitStack) -> None:
@@ -137,6 +148,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--speed-up", type=_positive, default=10.0, help="divides the cloud's own delays")
     parser.add_argument("--boot-seconds", type=_positive, default=0.5)
     parser.add_argument("--bus-endpoint", default="", help=_BUS_HELP)
+    parser.add_argument("--gcp-relay", default="", help="where Google's audit log of preemptions is posted")
     parser.add_argument("--first-uid", type=int, default=FIRST_UID, help="machines run as users from this one on")
     parser.add_argument("--no-metal", action="store_true", help="sell machines that have no processes")
     return parser.parse_args(arguments)

@@ -52,12 +52,17 @@ def _request(cloud: Cloud, call: Call) -> tuple[LaunchRequest, tuple[PoolKey, ..
         fingerprint=_fingerprint(params),
         client_token=_client_token(params),
         max_price_usd_hour=max_price,
-        stop_on_shutdown=params.text("InstanceInitiatedShutdownBehavior") != "terminate",
+        stop_on_shutdown=_stops_on_shutdown(params, purchase),
         user_data=_user_data(params),
         tags=_tags(params, "instance"),
         details=_details(params, image, root_gib, subnet, groups),
     )
     return request, siblings
+
+
+def _stops_on_shutdown(params: Params, purchase: Purchase) -> bool:
+    """A machine on demand stops unless it was asked to terminate; a one-time spot machine always terminates."""
+    return purchase is Purchase.ON_DEMAND and params.text("InstanceInitiatedShutdownBehavior") != "terminate"
 
 
 def _details(params: Params, image: PublicImage, root_gib: int, subnet: Subnet, groups: list[str]) -> dict[str, str]:

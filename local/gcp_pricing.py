@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 PREFIX = "/_gcp/"
 ACCOUNT = "gcp"
 """The name of the credentials for the levers."""
-_TOKEN = "local-google-token"  # noqa: S105 - opens nothing but this process's own face
+TOKEN = "local-google-token"  # noqa: S105 - opens nothing but this process's own faces
 _SERVICE = "services/6F81-5844-456A"
 _MOST_SKUS, _MOST_RESOURCES = 40, 10
 _NANOS = 1_000_000_000
@@ -84,7 +84,7 @@ class GcpPricingFace:
         asked = parameters_of(environ)
         if path == ["sts", "v1", "token"]:
             return self._exchange()
-        admit(environ, self._faults, ACCOUNT, _TOKEN)
+        admit(environ, self._faults, ACCOUNT, TOKEN)
         match path:
             case ["billing", "v1", "services", service, "skus"] if f"services/{service}" == _SERVICE:
                 suffer(self._faults, "gcp.skus", "")
@@ -102,7 +102,7 @@ class GcpPricingFace:
         if self._faults.revoked(ACCOUNT):
             raise RestError(403, "unauthorized_client", "The identity pool does not know this caller.")
         return {
-            "access_token": _TOKEN,
+            "access_token": TOKEN,
             "issued_token_type": "urn:ietf:params:oauth:token-type:access_token",
             "token_type": "Bearer",
             "expires_in": 3600,

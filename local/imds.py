@@ -6,7 +6,7 @@ import json
 import secrets
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import urlsplit
@@ -80,6 +80,11 @@ class MetadataService:
         name = f"imds-{machine.allocated_id}"
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.1,), name=name, daemon=True)
         self._thread.start()
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        """What points the machine's own software at it, by the vendor's own variable."""
+        return {"AWS_EC2_METADATA_SERVICE_ENDPOINT": f"http://127.0.0.1:{self.port}"}
 
     def close(self) -> None:
         """Stop serving."""

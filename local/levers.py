@@ -70,6 +70,7 @@ def machine_json(machine: Machine, now: datetime) -> Json:
         "launched_at": machine.launched_at.isoformat(),
         "billing_ended_at": _iso(machine.billing_ended_at),
         "terminated_at": _iso(machine.ended_at),
+        "interrupted_at": _iso(machine.noticed_at),
         "interruption_due_at": _iso(machine.notice.due_at if machine.notice else None),
         "cost_usd": str(machine.cost_usd(now).quantize(Decimal("0.000000001"))),
     }
@@ -86,6 +87,7 @@ class Levers:
             "interrupt": self._interrupt,
             "rebalance": self._rebalance,
             "kill": self._kill,
+            "switch_off": self._switch_off,
             "exhaust": self._exhaust,
             "restore": self._restore,
             "capacity": self._capacity,
@@ -139,6 +141,10 @@ class Levers:
         wish = body_of.Kill.model_validate_json(body)
         reason = None if wish.code is None else StateReason(wish.code, wish.message or f"{wish.code}: ordered")
         self._market.kill(wish.allocated_id, reason)
+        return {}
+
+    def _switch_off(self, body: bytes) -> Json:
+        self._market.os_shutdown(body_of.OneMachine.model_validate_json(body).allocated_id)
         return {}
 
     def _exhaust(self, body: bytes) -> Json:

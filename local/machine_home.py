@@ -6,6 +6,7 @@ import gzip
 import os
 import shutil
 import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -71,15 +72,15 @@ class MachineHome:
         """Its own copy of the first process's program, as the sources may be closed to its user."""
         return self.folder / "init.py"
 
-    def environment(self, allocated_id: str, metadata_port: int, marker: str) -> dict[str, str]:
-        """All its first process gets to know."""
+    def environment(self, allocated_id: str, metadata: Mapping[str, str], marker: str) -> dict[str, str]:
+        """All its first process gets to know; `metadata` tells where its cloud's metadata service is."""
         return {
             "HOME": str(self.home),
             "PATH": f"{self.folder / 'bin'}:{_SYSTEM_PATH}",
             "USER": "ubuntu",
             "LANG": "C.UTF-8",
             "TMPDIR": str(self.folder / "tmp"),
-            "AWS_EC2_METADATA_SERVICE_ENDPOINT": f"http://127.0.0.1:{metadata_port}",
+            **metadata,
             marker: allocated_id,
         }
 

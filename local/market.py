@@ -99,8 +99,7 @@ class Market(MarketEngine):
         """The machine switched itself off: it terminates, or stops when its request said so."""
         with self._changed:
             machine, now = self.get(allocated_id), self.now()
-            stops = machine.request.stop_on_shutdown and machine.pool.purchase is Purchase.ON_DEMAND
-            if stops and machine.live:
+            if machine.request.stop_on_shutdown and machine.live:
                 self._leave_service(machine, INSTANCE_SHUTDOWN, now)
                 self._go(machine, MachineState.STOPPING, now)
                 self._in(self.timings.shutdown, now, lambda at: self._off(machine, at))
@@ -208,7 +207,7 @@ class Market(MarketEngine):
         serial = next(self._sequence)
         digest = hashlib.sha256(f"{self._seed}|{serial}|{now.isoformat()}".encode()).hexdigest()
         return Machine(
-            allocated_id=f"i-0{digest[:16]}",
+            allocated_id=request.allocated_id or f"i-0{digest[:16]}",
             serial=serial,
             request=request,
             price_usd_hour=price,
@@ -245,8 +244,9 @@ class Market(MarketEngine):
         self, machine: Machine, notice: timedelta | None, *, false_notice: bool, cause: InterruptionCause, at: datetime
     ) -> Notice:
         if machine.notice is None:
-            due = at + (self.timings.notice if notice is None else notice)
+            due = at + (self.timings.notices[machine.pool.provider] if notice is None else notice)
             machine.notice = Notice("terminate", at, due, cause, false_notice)
+            machine.noticed_at = at
             self._tell(machine, EventKind.INTERRUPTION, "terminate", at)
             self._at(due, lambda later: self._reclaim(machine, later))
         return machine.notice

@@ -117,7 +117,10 @@ class Notice:
 
 @dataclass(frozen=True, slots=True)
 class LaunchRequest:
-    """One machine asked for. `fingerprint` covers everything that must not change under the same client token."""
+    """One machine asked for. `fingerprint` covers everything that must not change under the same client token.
+
+    `allocated_id` is set where the caller names machines; the market makes up an id otherwise.
+    """
 
     pool: PoolKey
     shape: Shape
@@ -128,6 +131,7 @@ class LaunchRequest:
     user_data: bytes = b""
     tags: Mapping[str, str] = field(default_factory=dict)
     details: Mapping[str, str] = field(default_factory=dict)
+    allocated_id: str | None = None
 
 
 @dataclass(slots=True)
@@ -148,6 +152,7 @@ class Machine:
     ended_at: datetime | None = None
     forgotten: bool = False
     notice: Notice | None = None
+    noticed_at: datetime | None = None
     rebalance_at: datetime | None = None
     reclaimed_for: InterruptionCause | None = None
 
@@ -180,13 +185,21 @@ class Machine:
         return self.reason is not None and self.reason.code == SPOT_TERMINATION.code
 
 
+NOTICES: Mapping[str, timedelta] = {
+    "aws": timedelta(seconds=120),
+    "gcp": timedelta(seconds=30),
+    "azure": timedelta(seconds=30),
+}
+"""How long before the end each cloud announces that it takes a spot machine back; Paperspace sells none."""
+
+
 @dataclass(frozen=True, slots=True)
 class Timings:
     """How long the cloud's own delays last here; `at_speed` divides them by the speed-up."""
 
     boot: timedelta = timedelta(seconds=0.5)
     shutdown: timedelta = timedelta(seconds=0.3)
-    notice: timedelta = timedelta(seconds=120)
+    notices: Mapping[str, timedelta] = field(default_factory=lambda: NOTICES)
     terminated_visible: timedelta = timedelta(hours=1)
     price_step: timedelta = timedelta(hours=1)
     hour: timedelta = timedelta(hours=1)
@@ -196,7 +209,7 @@ class Timings:
         return Timings(
             boot=self.boot,
             shutdown=self.shutdown,
-            notice=self.notice / speed_up,
+            notices={provider: notice / speed_up for provider, notice in self.notices.items()},
             terminated_visible=self.terminated_visible / speed_up,
             price_step=self.price_step / speed_up,
             hour=self.hour / speed_up,

@@ -17,12 +17,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from local.imds import MetadataService
 from local.machine_home import MachineHome, build_home, clear_land, prepare_land
 from local.machine_processes import MARKER, all_machine_processes, end_processes_of, processes_of
 from local.machine_users import MachineUser, MachineUsers
 from local.market import Market
 from local.market_model import INTERNAL_ERROR, EventKind, Machine, MachineState, MarketEvent
+from local.metadata import SERVICES, MetadataService
 
 __all__ = ["Metal", "all_machine_processes", "processes_of"]
 
@@ -100,9 +100,9 @@ class Metal:
             undo.callback(self._users.give_back, user)
             python = self._users.python or sys.executable
             home = build_home(self._land, machine.allocated_id, machine.request.user_data, python, user.uid)
-            metadata = MetadataService(machine)
+            metadata = SERVICES[machine.pool.provider](machine)
             undo.callback(metadata.close)
-            environment = home.environment(machine.allocated_id, metadata.port, MARKER)
+            environment = home.environment(machine.allocated_id, metadata.environment, MARKER)
             console_path = self.console(machine.allocated_id)
             console_path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             with console_path.open("ab") as console:

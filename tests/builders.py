@@ -136,8 +136,14 @@ def an_event(kind: type[e.Event], instance_id: str = OWNER, *, epoch: int = 2) -
             return e.OutputsCommitted(instance_id, "outputs/m.json", 2, 100)
         case e.NoticeReceived:
             return e.NoticeReceived(instance_id, "spot-interruption", NOW + timedelta(minutes=2))
-        case e.CancelRequested | e.RetryRequested:
+        case e.RebalanceAdvised:
+            return e.RebalanceAdvised(instance_id, "rebalance-recommendation")
+        case e.CommandEnded:
+            return e.CommandEnded(instance_id, "post_setup", 0, 1.5)
+        case e.CancelRequested | e.RetryRequested | e.CheckpointRequested:
             return kind("ann")
+        case e.LimitReached:
+            return e.LimitReached("max_cost_usd 3 is used up: its machines have cost $3.0100")
         case e.HoldExpired:
             return e.HoldExpired()
     return kind(instance_id)  # type: ignore[call-arg, arg-type]  # the kinds left over take the attempt alone

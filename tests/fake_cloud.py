@@ -1,7 +1,7 @@
 """A cloud that is steered by hand: refuses, loses answers, hides machines, takes them away."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 
@@ -53,7 +53,7 @@ class FakeCloud:
     _faults: dict[str, list[_Fault]] = field(default_factory=dict)
 
     def refuse(self, error: ProviderError, times: int = 1, on: str = "create") -> None:
-        """The next calls of `create`, `prepare`, `destroy`, `find`, `price` or `describe` raise this."""
+        """The next calls of `create`, `prepare`, `destroy`, `find`, `price`, `describe` or `owned` raise this."""
         self._faults.setdefault(on, []).append(_Fault(error, times))
 
     def lose_answer(self) -> None:
@@ -149,6 +149,12 @@ class FakeCloud:
         self._call("find", attempt.region)
         machine = self.machines.get(attempt.cedana_id)
         return None if self.hidden or machine is None or machine.state == "terminated" else machine
+
+    def owned_instances(self, region: str) -> Iterator[Attempt]:
+        """Its machines in the region that are not terminated, unless they are hidden."""
+        self._call("owned", region)
+        living = [m for m in self.machines.values() if m.region == region and m.state != "terminated"]
+        yield from () if self.hidden else living
 
     def set_state(self, instance_id: str, state: str, reason: str = "") -> None:
         """The machine is in this state from now on."""

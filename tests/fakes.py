@@ -121,9 +121,12 @@ class FakeObjects:
         self.uploads[upload_id] = (key, {})
         return upload_id
 
-    def urls_to_put_chunks(self, key: str, upload_id: str, count: int, expires: timedelta) -> Sequence[str]:
+    def urls_to_put_chunks(
+        self, key: str, upload_id: str, count: int, expires: timedelta, first: int = 1
+    ) -> Sequence[str]:
         """An address for each chunk."""
-        return [f"memory:chunk:{upload_id}:{n}:{key}?{expires.total_seconds():.0f}" for n in range(1, count + 1)]
+        numbers = range(first, first + count)
+        return [f"memory:chunk:{upload_id}:{n}:{key}?{expires.total_seconds():.0f}" for n in numbers]
 
     def put_chunk(self, url: str, body: bytes) -> str:
         """What an agent does with such an address; the ETag."""
@@ -149,6 +152,15 @@ class FakeObjects:
         """Give it up."""
         assert key
         self.uploads.pop(upload_id, None)
+
+    def open_uploads(self, prefix: str) -> Sequence[tuple[str, str]]:
+        """Those that are neither completed nor given up."""
+        return [(key, upload_id) for upload_id, (key, _) in self.uploads.items() if key.startswith(prefix)]
+
+    def delete(self, keys: Sequence[str]) -> None:
+        """Take them out."""
+        for key in keys:
+            self.stored.pop(key, None)
 
 
 class FakeProbe:
@@ -225,3 +237,17 @@ class FakeSecrets:
         if missing := [name for name in wanted if name not in self.values]:
             raise Misconfigured(f"there is no secret {', '.join(missing)}: put it at /spotferry/test/secrets/<name>")
         return {name: self.values[name] for name in wanted}
+
+
+class FakeDefaults:
+    """The deployment's own lines, none unless they are set; broken when `fault` says how."""
+
+    def __init__(self) -> None:
+        self.lines: dict[str, list[str]] = {}
+        self.fault = ""
+
+    def commands(self) -> Mapping[str, Sequence[str]]:
+        """The lines."""
+        if self.fault:
+            raise Misconfigured(self.fault)
+        return self.lines

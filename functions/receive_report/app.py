@@ -1,20 +1,18 @@
 """API for agents: hello, heartbeat, report, archives; checks their token itself."""
 
-from typing import Any
-
-from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from spotferry.runtime.agents import agents
 from spotferry.runtime.http import AGENT_BODY_LIMIT_BYTES, json_body, resolver
 from spotferry.runtime.observability import logger, metrics
+from spotferry.runtime.router import Response
+from spotferry.types.base import Json
 from spotferry.types.errors import NotFound
 from spotferry.types.instance import Attempt
+from spotferry.usecases.archive_calls import Addresses, Commit, MoreAddresses
 from spotferry.usecases.hear_agent import LogChunk
-from spotferry.usecases.take_archive import Addresses, Commit
 
 app = resolver()
-Json = dict[str, Any]  # Any: JSON of the protocol
 
 
 def _call(name: str) -> tuple[Attempt, Json]:
@@ -35,7 +33,7 @@ def hear(call: str) -> Json:
     log = LogChunk.of(body.get("log"))
     match call:
         case "hello":
-            return agents().greet_agent(attempt)
+            return agents().greet_agent(attempt, body.get("machine"))
         case "heartbeat":
             return agents().hear_agent.heartbeat(attempt, str(body.get("phase", "")), log)
         case "report":
@@ -45,15 +43,17 @@ def hear(call: str) -> Json:
     raise NotFound(f"agents have no call {call}")
 
 
-@app.post("/agent/v1/uploads/commit")
-def commit() -> Json:
-    """Make an archive count."""
-    attempt, body = _call("commit")
-    return agents().take_archive.commit(attempt, Commit.model_validate(body))
+@app.post("/agent/v1/uploads/<call>")
+def archive(call: str) -> Json:
+    """Where the next chunks go; the commit that makes an archive count."""
+    (attempt, body), archives = _call(call), agents().take_archive
+    if call == "addresses":
+        return archives.more_addresses(attempt, MoreAddresses.model_validate(body))
+    return archives.commit(attempt, Commit.model_validate(body))
 
 
 @logger.inject_lambda_context(clear_state=True)
 @metrics.log_metrics
-def handler(event: Json, context: LambdaContext) -> Json:
+def handler(event: Json, _context: LambdaContext) -> Json:
     """Entry point."""
-    return app.resolve(event, context)
+    return app.resolve(event)

@@ -1,8 +1,8 @@
-"""API: read, list, cancel and retry jobs; their logs, outputs, checkpoints, machines and costs."""
+"""API: read, list, cancel, checkpoint, retry and restore jobs; their logs, outputs, checkpoints, machines and costs."""
 
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from spotferry.runtime.http import caller, query, resolver, whole_number
+from spotferry.runtime.http import caller, idempotency_key, optional_json, query, resolver, whole_number
 from spotferry.runtime.observability import logger, metrics
 from spotferry.runtime.people import people
 from spotferry.types.base import Json
@@ -36,8 +36,8 @@ def show_costs() -> Json:
 
 @app.post("/jobs/<job_id>/<order>")
 def steer(job_id: str, order: str) -> Json:
-    """Cancel or retry."""
-    return {"job": people().read_jobs.full(people().steer_job(order, job_id, caller(app)))}
+    """Cancel, checkpoint, retry or restore."""
+    return people().steer(order, job_id, caller(app), idempotency_key(app), optional_json(app))
 
 
 @app.get("/instances")
@@ -54,6 +54,6 @@ def destroy(instance_id: str) -> Json:
 
 @logger.inject_lambda_context(clear_state=True)
 @metrics.log_metrics
-def handler(event: Json, context: LambdaContext) -> Json:
+def handler(event: Json, _context: LambdaContext) -> Json:
     """Entry point."""
-    return app.resolve(event, context)
+    return app.resolve(event)

@@ -2,11 +2,11 @@
 
 from http import HTTPStatus
 
-from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from spotferry.runtime.http import body_text, caller, json_body, resolver
+from spotferry.runtime.http import body_text, caller, idempotency_key, json_body, resolver
 from spotferry.runtime.observability import count, logger, metrics
+from spotferry.runtime.router import Response
 from spotferry.runtime.submissions import read_submission
 from spotferry.runtime.submitters import submitters
 from spotferry.types.base import Json
@@ -31,8 +31,7 @@ def plan_job() -> Json:
 @app.post("/jobs")
 def submit_job() -> Response[Json]:
     """Make a job; the same Idempotency-Key and body is the same job."""
-    key = app.current_event.headers.get("idempotency-key", "")
-    submitted = submitters().submit_job(read_submission(body_text(app), caller(app), key))
+    submitted = submitters().submit_job(read_submission(body_text(app), caller(app), idempotency_key(app)))
     if submitted.is_new:
         count("JobsAccepted")
     status = HTTPStatus.CREATED if submitted.is_new else HTTPStatus.OK
@@ -54,6 +53,6 @@ def refresh_catalogue() -> Response[Json]:
 
 @logger.inject_lambda_context(clear_state=True)
 @metrics.log_metrics
-def handler(event: Json, context: LambdaContext) -> Json:
+def handler(event: Json, _context: LambdaContext) -> Json:
     """Entry point."""
-    return app.resolve(event, context)
+    return app.resolve(event)

@@ -27,8 +27,11 @@ METHODS = (
     "checkpoints",
     "ban",
     "bans",
+    "used_regions",
+    "sightings",
+    "note_sighting",
 )
-WRITES = {"create_job", "save", "bind_agent", "touch_attempt", "watch_job", "ban"}
+WRITES = {"create_job", "save", "bind_agent", "touch_attempt", "watch_job", "ban", "note_sighting"}
 
 
 @pytest.fixture
@@ -71,16 +74,37 @@ def writes(counted: Counter[str]) -> int:
 
 
 def test_a_poll_in_which_nothing_changed_writes_nothing(world: World) -> None:
-    """Ten running jobs: no write, no message, one listing, one read a job."""
+    """Ten running jobs: no write, no message, one read a job, one look-up and one listing of the region."""
     for _ in range(10):
         world.running()
     sent, objects = len(world.queue.sent), len(world.objects.puts)
     world.cloud.calls.clear()
-    counted = calls(world, world.poll)
+    world.clock.move(minutes=8)
+    counted = calls(world, lambda: world.reap(world.poll().attempts))
     assert writes(counted) == 0
-    assert counted == {"unsettled_jobs": 1, "load": 10}
+    assert counted == {"unsettled_jobs": 1, "load": 10, "used_regions": 1}
     assert (len(world.queue.sent), len(world.objects.puts)) == (sent, objects)
-    assert world.cloud.calls["describe"] == 1
+    assert (world.cloud.calls["describe"], world.cloud.calls["owned"]) == (1, 1)
+
+
+def test_an_idle_minute_is_two_reads_and_no_question(world: World) -> None:
+    """No job: what is not over, and where machines ever were; of those regions one is listed every ten minutes."""
+    job, attempt = world.running()
+    world.report(attempt, "task_exited", exit_code=0)
+    world.perform()
+    world.cloud.finish_ending()
+    world.poll()
+    assert world.job(job).is_settled
+    for _ in range(60):
+        world.clock.move(minutes=1)
+        world.reap(world.poll().attempts)
+    world.cloud.calls.clear()
+    counted: Counter[str] = Counter()
+    for _ in range(60):
+        world.clock.move(minutes=1)
+        counted += calls(world, lambda: world.reap(world.poll().attempts))
+    assert counted == {"unsettled_jobs": 60, "used_regions": 60}
+    assert world.cloud.calls == {"owned": 6, "owned:us-east-1": 6}
 
 
 def test_a_quiet_heartbeat_is_one_small_write_and_three_reads(world: World) -> None:

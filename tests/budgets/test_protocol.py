@@ -16,8 +16,8 @@ def _first_column(heading: str) -> set[str]:
 
 
 def test_the_directives_are_the_orders() -> None:
-    """The broker says every directive of the protocol and no other; `checkpoint` is for agents that can be asked."""
-    assert _first_column("directive") - {"checkpoint"} == {order.value for order in Order} - {"checkpoint"}
+    """The broker says every directive of the protocol and no other."""
+    assert _first_column("directive") == {order.value for order in Order}
 
 
 def test_the_reports_are_the_events_that_are_heard() -> None:

@@ -3,22 +3,29 @@
 A cloud's own test file is a subclass of `ProviderContract` in which a fixture `cloud` is a `Cloud`, and little else.
 """
 
+import json
+import subprocess
+import sys
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
+from spotferry.ports.cloud import CloudProvider
+from spotferry.providers import registry
 from spotferry.types.instance import Attempt
 from tests.contract.provider_contract_buying import Buying
+from tests.contract.provider_contract_ending import Ending
 from tests.contract.provider_contract_refusals import Refusals
-from tests.contract.provider_contract_world import Cloud, ContractProvider, World, a_token, an_attempt, made_now, states
+from tests.contract.provider_contract_world import SDKS, Cloud, World, a_token, an_attempt, launched, made_now, states
 from tests.contract.waiting import wait_until
 
 MANY = 1200
 
 
-class ProviderContract(Buying, Refusals):
+class ProviderContract(Buying, Ending, Refusals):
     """The promises; `cloud` is the subclass's fixture."""
 
     @pytest.fixture(autouse=True)
@@ -32,56 +39,34 @@ class ProviderContract(Buying, Refusals):
         return World()
 
     @pytest.fixture
-    def provider(self, cloud: Cloud, world: World) -> ContractProvider:
+    def provider(self, cloud: Cloud, world: World) -> CloudProvider:
         """The adapter under test."""
         return cloud.provider(world)
 
     @pytest.fixture
-    def attempt(self, cloud: Cloud, provider: ContractProvider) -> Attempt:
+    def attempt(self, cloud: Cloud, provider: CloudProvider) -> Attempt:
         """An attempt whose request is fixed."""
         return an_attempt(cloud, provider)
 
-    def test_destroying_twice_succeeds(self, provider: ContractProvider, attempt: Attempt) -> None:
-        """The second order is no error, nor is one for a machine that has ended; it ends, and stays ended."""
-        made = provider.create_instance(attempt)
-        provider.destroy_instance(made)
-        provider.destroy_instance(made)
-        wait_until(lambda: states(provider, made) == ["terminated"])
-        provider.destroy_instance(made)
-        assert states(provider, made) == ["terminated"]
+    def test_its_name_is_its_folders(self, cloud: Cloud, provider: CloudProvider) -> None:
+        """The registry, the adapter and its offers call the cloud by one name."""
+        assert cloud.name in registry.names()
+        assert provider.name() == cloud.name == cloud.candidate().offer.provider
+        assert cloud.candidate().market == ("spot" if cloud.sells_spot else "on_demand")
 
-    def test_destroying_what_never_was_succeeds(self, provider: ContractProvider, attempt: Attempt) -> None:
-        """An order for an id that the cloud does not know, or for a launch that made nothing, is no error."""
-        provider.destroy_instance(attempt)
-        provider.destroy_instance(attempt.model_copy(update={"allocated_id": "i-0123456789abcdef0"}))
-
-    def test_destroying_a_launch_whose_answer_was_lost(self, provider: ContractProvider, attempt: Attempt) -> None:
-        """A machine that only its token names is ended all the same."""
-        made = provider.create_instance(attempt)
-        provider.destroy_instance(attempt)
-        wait_until(lambda: states(provider, made) == ["terminated"])
-
-    def test_a_machine_taken_back_is_told_from_one_that_we_ended(
-        self, cloud: Cloud, provider: ContractProvider
-    ) -> None:
-        """An end by the cloud is marked with the cloud's own code; an end by our order is not marked."""
-        taken, ended = [made_now(provider, an_attempt(cloud, provider)) for _ in range(2)]
-        assert provider.get_instance_status(taken) is None
-        cloud.end_without_notice(taken)
-        provider.destroy_instance(ended)
-        wait_until(lambda: states(provider, taken, ended) == ["terminated", "terminated"])
-        by_cloud, by_us = provider.get_instance_status(taken), provider.get_instance_status(ended)
-        assert by_cloud is not None
-        assert by_us is not None
-        assert (by_cloud.instance_id, by_cloud.marked_for_termination) == (taken.allocated_id, True)
-        assert by_cloud.fault_code
-        assert not by_us.marked_for_termination
-        [seen] = provider.describe_instance([taken], "")
-        assert isinstance(seen, Attempt)
-        assert seen.cloud_reason
+    def test_loading_it_imports_no_other_sdk(self, cloud: Cloud) -> None:
+        """A function that launches on this cloud pays for this cloud's libraries only."""
+        code = (
+            f"import json, sys; from spotferry.providers import registry; registry.load({cloud.name!r});"
+            f"print(json.dumps([name for name in {SDKS!r} if name in sys.modules]))"
+        )
+        path = str(Path(registry.__file__).parents[2])
+        command = [sys.executable, "-c", code]
+        done = subprocess.run(command, env={"PYTHONPATH": path}, capture_output=True, check=True, text=True, timeout=60)
+        assert set(json.loads(done.stdout)) <= cloud.sdks
 
     def test_a_machine_just_made_is_not_reported_gone(
-        self, cloud: Cloud, provider: ContractProvider, world: World
+        self, cloud: Cloud, provider: CloudProvider, world: World
     ) -> None:
         """One that the cloud does not show yet comes back as it was; past all patience it is gone."""
         cloud.hide_new_machines()
@@ -91,10 +76,12 @@ class ProviderContract(Buying, Refusals):
         world.late = timedelta(minutes=6)
         assert states(provider, made) == ["terminated"]
 
-    def test_a_machine_comes_to_run_and_has_an_address(self, provider: ContractProvider, attempt: Attempt) -> None:
+    def test_a_machine_comes_to_run_and_has_an_address(
+        self, cloud: Cloud, provider: CloudProvider, attempt: Attempt
+    ) -> None:
         """What was bought is pending, then running, with an address."""
-        made = provider.create_instance(attempt)
-        wait_until(lambda: states(provider, made) == ["running"])
+        made = launched(cloud, provider, attempt)
+        wait_until(lambda: states(provider, made) == ["running"], cloud.patience_seconds)
         [seen] = provider.describe_instance([made], "running")
         assert seen.ip_address
         assert provider.describe_instance([made], "terminated") == []
@@ -107,26 +94,51 @@ class ProviderContract(Buying, Refusals):
         seen = provider.describe_instance(fleet, "")
         assert [s.allocated_id for s in seen] == [a.allocated_id for a in fleet]
         assert "terminated" not in {s.state for s in seen}
-        assert cloud.calls() - before <= -(-MANY // cloud.batch)
+        assert cloud.calls() - before <= cloud.calls_for(MANY)
         lost = {7, MANY - 1}
-        asked = [a.model_copy(update={"allocated_id": f"i-{n:017x}"}) if n in lost else a for n, a in enumerate(fleet)]
+        asked = [
+            a.model_copy(update={"allocated_id": cloud.unknown_id(n)}) if n in lost else a for n, a in enumerate(fleet)
+        ]
         before = cloud.calls()
         gone = {n for n, s in enumerate(provider.describe_instance(asked, "")) if s.state == "terminated"}
         assert gone == lost
-        assert cloud.calls() - before <= -(-MANY // cloud.batch) + 2
+        assert cloud.calls() - before <= cloud.calls_for(MANY) + 2
+
+    def test_what_is_announced_for_1200_machines(self, cloud: Cloud, fleet: Sequence[Attempt]) -> None:
+        """Of machines that just run there is nothing to say, and to find that out takes no call for each."""
+        provider = cloud.provider(World(deployment="fleet"))
+        seen = provider.describe_instance(fleet, "")
+        before = cloud.calls()
+        assert provider.get_instance_statuses(seen) == {}
+        assert cloud.calls() - before <= cloud.calls_for(MANY)
 
     def test_the_owned_list_is_ours_and_whole(self, cloud: Cloud, fleet: Sequence[Attempt]) -> None:
         """Pages are followed to the end; a machine of another deployment is not ours; the attempt is told by its id."""
         provider = cloud.provider(World(deployment="fleet"))
-        other = provider.create_instance(an_attempt(cloud, provider, deployment="fleet-2"))
+        neighbour = cloud.provider(World(deployment="fleet-2"))
+        other = neighbour.create_instance(an_attempt(cloud, neighbour, deployment="fleet-2"))
         owned = {o.allocated_id: o.cedana_id for o in provider.owned_instances(fleet[0].region)}
         assert owned == {a.allocated_id: a.cedana_id for a in fleet}
         assert other.allocated_id not in owned
+
+    def test_the_owned_list_is_of_one_region(self, cloud: Cloud) -> None:
+        """A machine elsewhere belongs to another region's list."""
+        provider = cloud.provider(World(deployment="two-regions"))
+        here, there = [
+            made_now(provider, an_attempt(cloud, provider, cloud.candidate(region), deployment="two-regions"))
+            for region in (0, 1)
+        ]
+        for made in (here, there):
+            [owned] = provider.owned_instances(made.region)
+            assert (owned.allocated_id, owned.region) == (made.allocated_id, made.region)
+            assert owned.created_at is not None
+            provider.destroy_instance(made)
 
     @pytest.fixture(scope="class")
     @classmethod
     def fleet(cls, cloud: Cloud) -> Sequence[Attempt]:
         """As many machines as a poll must manage, in one region, of a deployment of their own."""
+        cloud.stock_up(MANY)
         provider = cloud.provider(World(deployment="fleet"))
         first = an_attempt(cloud, provider, deployment="fleet")
         attempts = [first.model_copy(update={"cedana_id": a_token()}) for _ in range(MANY)]

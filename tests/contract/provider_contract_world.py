@@ -1,6 +1,6 @@
 """What the providers' contract needs: the levers of a cloud's wire face, and attempts to launch on it."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -10,15 +10,9 @@ from typing import Protocol
 from spotferry.ports.cloud import CloudProvider, RegionSettings
 from spotferry.types.instance import Attempt, Candidate, Instance
 
+SDKS = ("boto3", "botocore", "google.auth", "azure", "httpx")
+"""The packages, whole or their roots, that the clouds' adapters speak through."""
 _serials = count(1)
-
-
-class ContractProvider(CloudProvider, Protocol):
-    """A cloud's adapter with the list that the reaper needs."""
-
-    def owned_instances(self, region: str) -> Iterator[Instance]:
-        """Every machine of this deployment in the region that is not terminated."""
-        ...
 
 
 @dataclass
@@ -35,20 +29,56 @@ class World:
 
 
 class Cloud(Protocol):
-    """A cloud's wire face and its levers; each lever holds until `calm`, which runs after each test."""
+    """A cloud's wire face and its levers; each lever holds until `calm`, which runs after each test.
 
+    A lever that this face has not skips the test, with the reason (`pytest.skip`).
+
+    Attributes:
+        name: the provider's.
+        sdks: the packages of those in `SDKS` that loading the provider may import.
+        user_data_limit_bytes: the largest user data that it takes.
+        sells_spot: it has a spot market; else candidates are on demand.
+        takes_price_cap: it refuses a machine whose price has passed `max_price_usd_hour`.
+        sells_once: it sees to it itself that a token, however often and at once it is sent, sells one machine; else
+            deliveries at the same time may buy several, of which the adapter keeps one and ends the others.
+        patience_seconds: how long it may take until a machine runs, or has ended.
+        tells_take_backs: of a machine that it took back it tells so, also when the machine is gone.
+        nonsense: bodies that, with status 200, are no answers of its API.
+    """
+
+    name: str
+    sdks: frozenset[str]
     user_data_limit_bytes: int
-    batch: int
+    sells_spot: bool
+    takes_price_cap: bool
+    sells_once: bool
+    patience_seconds: float
+    tells_take_backs: bool
+    nonsense: Sequence[bytes]
 
-    def provider(self, world: World) -> ContractProvider:
+    def provider(self, world: World) -> CloudProvider:
         """An adapter that speaks to the face with good credentials, and does not really sleep between retries."""
         ...
 
-    def provider_without_credentials(self, world: World) -> AbstractContextManager[ContractProvider]:
+    def provider_at(self, world: World, url: str) -> CloudProvider:
+        """The same adapter, but before another service at that address."""
+        ...
+
+    def settle(self, provider: CloudProvider, made: Attempt) -> Attempt:
+        """What became of an accepted launch: as it is where the cloud decides at once, else as CheckLaunch finds out.
+
+        Returns when the cloud will certainly make the machine; it need not run yet.
+
+        Raises:
+            CapacityError: the cloud had accepted the launch and could not carry it out.
+        """
+        ...
+
+    def provider_without_credentials(self, world: World) -> AbstractContextManager[CloudProvider]:
         """An adapter in an environment that has no credentials."""
         ...
 
-    def provider_of_a_mute_service(self, world: World) -> AbstractContextManager[tuple[ContractProvider, timedelta]]:
+    def provider_of_a_mute_service(self, world: World) -> AbstractContextManager[tuple[CloudProvider, timedelta]]:
         """An adapter whose service never answers, its limits scaled down; and the limit of 20 s on that scale."""
         ...
 
@@ -57,7 +87,11 @@ class Cloud(Protocol):
         ...
 
     def candidate_not_sold_there(self) -> Candidate:
-        """A machine whose zone does not sell its type."""
+        """A machine whose zone (or region, where there are no zones) does not sell its type."""
+        ...
+
+    def unknown_id(self, number: int = 0) -> str:
+        """An id in the cloud's own form that no machine has; another one for each number."""
         ...
 
     def settings(self, candidate: Candidate) -> RegionSettings:
@@ -68,12 +102,24 @@ class Cloud(Protocol):
         """Ids of all machines that the cloud ever sold for this attempt."""
         ...
 
+    def billing(self, attempt: Attempt) -> Sequence[str]:
+        """Ids of its machines of which the cloud still bills something, be it only the disk."""
+        ...
+
     def calls(self) -> int:
         """How many calls reached for the wire so far."""
         ...
 
+    def calls_for(self, machines: int) -> int:
+        """How many calls a look-up of so many machines of one region takes at most, in the largest batches or pages."""
+        ...
+
     def calm(self) -> None:
         """Undo every lever."""
+        ...
+
+    def stock_up(self, machines: int) -> None:
+        """Have so many machines, and the quota for them."""
         ...
 
     def exhaust(self, candidate: Candidate) -> None:
@@ -109,7 +155,11 @@ class Cloud(Protocol):
         ...
 
     def end_without_notice(self, attempt: Attempt) -> None:
-        """Take the machine back at once, as the cloud would."""
+        """Take the machine back at once, as the cloud would; without a spot market, let it fail and be gone."""
+        ...
+
+    def switch_off(self, attempt: Attempt) -> None:
+        """Have the machine's own system shut it down."""
         ...
 
 
@@ -161,6 +211,11 @@ def made_now(provider: CloudProvider, attempt: Attempt) -> Attempt:
     return made.model_copy(update={"launched_at": datetime.now(UTC)})
 
 
+def launched(cloud: Cloud, provider: CloudProvider, attempt: Attempt) -> Attempt:
+    """The attempt after its launch, once the cloud has decided about it; raises what the launch comes to."""
+    return cloud.settle(provider, made_now(provider, attempt))
+
+
 def states(provider: CloudProvider, *instances: Instance) -> list[str]:
     """The states that the cloud shows."""
     return [i.state for i in provider.describe_instance(instances, "")]
@@ -173,4 +228,5 @@ def lookups(provider: CloudProvider, made: Instance) -> Sequence[Callable[[], ob
         lambda: provider.describe_instance([made], ""),
         lambda: provider.get_instance_status(made),
         lambda: provider.find_instance(made),
+        lambda: list(provider.owned_instances(made.region)),
     ]

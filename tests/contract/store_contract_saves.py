@@ -34,6 +34,18 @@ class SaveContract(Contract):
         assert [e.message for e in store.timeline(world.job_id)] == ["accepted", "go"]
         assert store.checkpoints(world.job_id) == [checkpoint]
 
+    def test_a_job_may_begin_with_checkpoints(self, store: Store, world: World) -> None:
+        """They are there with the job, newest first; the job's own are numbered on, and none is written twice."""
+        points = [world.checkpoint(3), world.checkpoint(2)]
+        store.create_job(world.job(checkpoint=3), entry_of(world.job()), points)
+        assert store.checkpoints(world.job_id) == points
+        before = store.load(world.job_id)
+        store.save(before, decision(before, checkpoint=world.checkpoint(4)))
+        assert [point.number for point in store.checkpoints(world.job_id)] == [4, 3, 2]
+        with pytest.raises(Conflict):
+            store.create_job(world.job(), entry_of(world.job()), [world.checkpoint(1)])
+        assert [point.number for point in store.checkpoints(world.job_id)] == [4, 3, 2]
+
     def test_a_decision_without_an_entry_writes_nothing(self, store: Store, world: World) -> None:
         """Nothing was decided, so nothing is written, whatever the view says."""
         view = create(store, world.job())

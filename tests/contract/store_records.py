@@ -10,7 +10,7 @@ from typing import Protocol
 import pytest
 
 from spotferry.domain.view import Decision, View
-from spotferry.ports.store import BanStore, JobStore
+from spotferry.ports.store import BanStore, JobStore, SightingStore
 from spotferry.types.instance import Attempt, LaunchRequest
 from spotferry.types.job import ArchivePart, Checkpoint, Job, JobState, Manifest, TimelineEntry
 from spotferry.types.job_file import Commands, JobFile
@@ -21,8 +21,8 @@ WRITERS = 8
 _numbers = itertools.count(1)
 
 
-class Store(JobStore, BanStore, Protocol):
-    """Job store and ban store in one, as the adapters are."""
+class Store(JobStore, BanStore, SightingStore, Protocol):
+    """Job store, ban store and the reaper's notes in one, as the adapters are."""
 
 
 @dataclass(frozen=True, slots=True)

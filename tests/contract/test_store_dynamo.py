@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from spotferry.ports.store import BanStore, JobStore
+from spotferry.ports.store import BanStore, JobStore, SightingStore
 from spotferry.store.dynamo import DynamoStore
 from tests.contract.emulated_tables import EmulatedStore
 from tests.contract.store_contract import StoreContract
@@ -21,6 +21,7 @@ from tests.contract.store_records import (
 
 _JOB_STORE: type[JobStore] = DynamoStore
 _BAN_STORE: type[BanStore] = DynamoStore
+_SIGHTING_STORE: type[SightingStore] = DynamoStore
 
 
 @contextmanager
@@ -108,6 +109,14 @@ class TestCalls(EmulatedStore):
             store.find_attempt(world.provider, "us-east-1", "i-1")
         assert calls == ["UpdateItem"] * 3 + ["GetItem"] * 4
 
+    def test_the_reapers_notes_are_one_call_each(self, store: DynamoStore, world: World) -> None:
+        """The regions, the sightings of one of them, and a note."""
+        with calls_of(store) as calls:
+            store.used_regions()
+            store.sightings(world.provider, "us-east-1", NOW)
+            store.note_sighting(world.provider, "us-east-1", "i-1", NOW, NOW, "no record")
+        assert calls == ["GetItem", "Query", "PutItem"]
+
     def test_reads_by_key_are_consistent(self, store: DynamoStore, world: World) -> None:
         """Every read that is not by index asks for the strongly consistent answer."""
         attempt = world.attempt(allocated_id="i-1")
@@ -123,9 +132,11 @@ class TestCalls(EmulatedStore):
             store.get_checkpoint(world.job_id, 1)
             store.watched_until(world.job_id)
             store.bans([world.provider], NOW)
+            store.used_regions()
+            store.sightings(world.provider, "us-east-1", NOW)
             next(store.living_attempts())
         asked = [body for body in bodies if "IndexName" not in body]
-        assert len(asked) == 14
+        assert len(asked) == 16
         assert all(
             b.get("ConsistentRead") or all(t["ConsistentRead"] for t in b["RequestItems"].values()) for b in asked
         )

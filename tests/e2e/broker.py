@@ -62,7 +62,8 @@ class Broker:
             upload = {"sha256": packed.sha256, "size_bytes": packed.size_bytes}
             place = self.send("POST", "/uploads", json=upload).json()
             if not place["exists"]:
-                httpx.put(place["url"], content=archive.getvalue(), timeout=30).raise_for_status()
+                body, headers_of_put = archive.getvalue(), place["headers"]
+                httpx.put(place["url"], content=body, headers=headers_of_put, timeout=30).raise_for_status()
         answer = self.send("POST", "/jobs", json={"job_file": job_file, "upload": upload}, headers=headers)
         assert answer.status_code in {200, 201}, answer.text
         return str(answer.json()["job"]["job_id"])

@@ -5,7 +5,7 @@ import signal
 import time
 from pathlib import Path
 
-from spotferry.agent.saving import WORKDIR_PART
+from spotferry.agent.workdir import WORKDIR_PART
 from tests.e2e import machine as m
 
 TASK_SECRET = "a-value-that-nobody-may-see"

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from spotferry.agent.saving import OUTPUTS_PART, WORKDIR_PART
+from spotferry.agent.saving import OUTPUTS_PART
+from spotferry.agent.workdir import WORKDIR_PART
 from tests.e2e import machine as m
 
 NOTICE = {"action": "terminate", "time": "2030-01-01T00:02:00Z"}

@@ -121,14 +121,23 @@ def test_two_jobs_at_once(broker: Broker) -> None:
     broker.assert_machines_gone(second)
 
 
+def command_line_of(pid: int) -> list[str]:
+    """How the process was started; empty of one that has ended meanwhile, which its parent may not have noticed."""
+    try:
+        return psutil.Process(pid).cmdline()
+    except (psutil.NoSuchProcess, psutil.ZombieProcess):
+        return []
+
+
 def test_an_agent_that_is_killed(broker: Broker) -> None:
     """When the agent dies its machine ends with it, and the job is done on another one."""
     job_id = broker.submit(f"{SPECS}task:\n  run: [echo start, sleep 3, echo end]\n")
     machine = broker.machine_of(job_id)
     broker.wait(job_id, "RUNNING")
-    for pid in processes_of(machine):
-        if any("agent.pyz" in word for word in psutil.Process(pid).cmdline()):
-            os.kill(pid, signal.SIGKILL)
+    agents = [pid for pid in processes_of(machine) if any("agent.pyz" in word for word in command_line_of(pid))]
+    assert agents
+    for pid in agents:
+        os.kill(pid, signal.SIGKILL)
     eventually("the machine is gone", lambda: processes_of(machine) == [], 20)
     job = broker.wait(job_id, "DONE")
     assert len(job["instances"]) == 2

@@ -6,8 +6,10 @@ import pytest
 
 from tests.functions.deployment import ROOT, Deployment, event
 
-EVENTS = sorted(path for path in (ROOT / "events").glob("*/*.json"))
 FUNCTIONS = {path.parent.name for path in ROOT.glob("functions/*/app.py")}
+ELSEWHERE = {path.parent.name for path in ROOT.glob("functions/*/main.py")}
+"""What runs on other clouds, and has tests of its own."""
+EVENTS = sorted(path for path in (ROOT / "events").glob("*/*.json") if path.parent.name not in ELSEWHERE)
 
 
 def _name(path: Path) -> str:
@@ -16,7 +18,7 @@ def _name(path: Path) -> str:
 
 def test_every_function_has_events() -> None:
     """For each entry point there is something to invoke it with, and no folder is left over."""
-    assert {path.parent.name for path in EVENTS} == FUNCTIONS
+    assert {path.parent.name for path in (ROOT / "events").glob("*/*.json")} == FUNCTIONS | ELSEWHERE
 
 
 @pytest.mark.parametrize("path", EVENTS, ids=_name)

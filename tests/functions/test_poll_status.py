@@ -20,6 +20,7 @@ def test_a_quiet_deployment_is_told_in_figures(deployment: Deployment) -> None:
         "events": {},
         "effects": 0,
         "problems": [],
+        "reaper": {"regions": 1, "machines": 1, "ownerless": 0, "ended": [], "problems": []},
     }
 
 
@@ -39,8 +40,8 @@ def test_problems_are_counted_and_do_not_fail_the_call(
     _, attempt = deployment.running()
     deployment.cloud.dead_regions[attempt.region] = ProviderUnavailable("Timeout", "no answer")
     polled = deployment.invoke("poll_status", SCHEDULE)
-    assert len(polled["problems"]) == 1
-    assert '"PollProblems":[1.0]' in capsys.readouterr().out
+    assert len(polled["problems"]) == len(polled["reaper"]["problems"]) == 1
+    assert '"PollProblems":[2.0]' in capsys.readouterr().out
 
 
 def test_an_empty_deployment_costs_nothing(deployment: Deployment) -> None:

@@ -9,6 +9,7 @@ import pytest
 from spotferry.runtime.agent_bundle import agent_bundle
 from spotferry.runtime.machines import Machines
 from spotferry.types import JobState
+from spotferry.usecases.take_archive import FIRST_ADDRESSES, NEXT_ADDRESSES
 from tests.functions.deployment import Deployment, event, http_event
 
 BODY = b"the packed work directory"
@@ -33,7 +34,7 @@ def test_an_agent_that_nobody_published_is_not_found(deployment: Deployment) -> 
     assert (answer.status, answer.json["kind"]) == (404, "NotFound")
 
 
-@pytest.mark.parametrize("case", ["hello", "heartbeat", "report", "uploads", "commit"])
+@pytest.mark.parametrize("case", ["hello", "heartbeat", "report", "uploads", "addresses", "commit"])
 def test_the_events_of_a_machine_that_nobody_knows_are_refused(deployment: Deployment, case: str) -> None:
     """401 for every call whose token opens nothing, whatever the rest of it says."""
     answer = deployment.answer("receive_report", event("receive_report", case))
@@ -53,11 +54,18 @@ def test_the_events_of_a_machine_of_ours_are_heard(deployment: Deployment, case:
 
 
 def test_the_event_of_an_upload_is_answered_with_addresses(deployment: Deployment) -> None:
-    """The stored event's body gets a nonce and an address for its one chunk."""
+    """The stored event's body gets a nonce, and addresses for the first chunks; the next follow where asked for."""
     _, attempt = deployment.running()
     answer = deployment.agent(attempt, "uploads", json.loads(event("receive_report", "uploads")["body"]))
     assert answer.status == 200
-    assert len(answer.json["parts"][0]["urls"]) == 1
+    (part,) = answer.json["parts"]
+    assert (part["first_chunk"], len(part["urls"])) == (0, FIRST_ADDRESSES)
+    more = json.loads(event("receive_report", "addresses")["body"])
+    more |= {"nonce": answer.json["nonce"], "upload_id": part["upload_id"]}
+    answer = deployment.agent(attempt, "uploads/addresses", more)
+    assert (answer.json["first_chunk"], len(answer.json["urls"])) == (more["from_chunk"], NEXT_ADDRESSES)
+    assert f"partNumber={more['from_chunk'] + 1}&" in answer.json["urls"][0]
+    assert part["upload_id"] in answer.json["urls"][0]
 
 
 def test_the_event_of_a_commit_that_nobody_prepared_is_refused(deployment: Deployment) -> None:

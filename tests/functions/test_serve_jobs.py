@@ -4,11 +4,15 @@ import json
 
 import pytest
 
-from spotferry.types import JobState
+from spotferry.domain.events import CheckpointCommitted
+from spotferry.runtime.people import People
+from spotferry.types import Attempt, JobState
+from tests.builders import a_manifest
 from tests.functions.deployment import Deployment, Json, event
 
 JOB = "j-0123456789abcdef"
 MACHINE = "si-0123456789abcdef0123456789abcdef"
+ORDERS = ("cancel", "checkpoint", "retry", "restore")
 MARY = "arn:aws:iam::123456789012:user/mary"
 
 
@@ -20,7 +24,8 @@ def about(case: str, job_id: str, instance_id: str = "") -> Json:
 
 
 @pytest.mark.parametrize(
-    "case", ["show", "timeline", "instances", "checkpoints", "logs", "outputs", "cancel", "retry", "destroy"]
+    "case",
+    ["show", "timeline", "instances", "checkpoints", "logs", "outputs", *ORDERS, "destroy"],
 )
 def test_the_events_of_an_unknown_id_are_not_found(deployment: Deployment, case: str) -> None:
     """404 that says which id, and nothing is written."""
@@ -40,6 +45,7 @@ def test_the_events_of_an_unknown_id_are_not_found(deployment: Deployment, case:
         ("checkpoints", {"checkpoints"}),
         ("logs", {"chunks", "cursor", "more", "finished"}),
         ("cancel", {"job"}),
+        ("checkpoint", {"job"}),
         ("destroy", {"instance"}),
         ("list_instances", {"instances"}),
     ],
@@ -87,6 +93,68 @@ def test_a_cancel_names_who_asked(deployment: Deployment) -> None:
     answer = deployment.answer("serve_jobs", about("cancel", job_id))
     assert answer.json["job"]["state"] == "CANCELLING"
     assert MARY in answer.json["job"]["reason"]
+
+
+def test_a_checkpoint_that_is_asked_for_has_a_number(deployment: Deployment) -> None:
+    """The answer tells which; the agent is told in its next heartbeat."""
+    job_id, attempt = deployment.running()
+    answer = deployment.answer("serve_jobs", about("checkpoint", job_id))
+    assert (answer.json["job"]["checkpoint"], answer.json["job"]["checkpoint_wanted"]) == (0, 1)
+    said = deployment.agent(attempt, "heartbeat", {"phase": "running", "log": None})
+    assert said.json["directive"] == {"kind": "checkpoint", "reason": "heartbeat"}
+
+
+@pytest.mark.parametrize(("case", "word"), [("checkpoint", "PENDING"), ("restore", "PENDING")])
+def test_what_the_state_does_not_allow_is_a_conflict(deployment: Deployment, case: str, word: str) -> None:
+    """409 that says where the job is, and nothing is written."""
+    job_id = deployment.submitted()
+    before = deployment.written()
+    answer = deployment.answer("serve_jobs", about(case, job_id))
+    assert (answer.status, answer.json["kind"]) == (409, "NotPossibleNow")
+    assert word in answer.json["detail"]
+    assert deployment.written() == before
+
+
+def with_checkpoint(deployment: Deployment, attempt: Attempt) -> None:
+    """The attempt has committed a checkpoint."""
+    manifest = a_manifest().model_copy(update={"job_id": attempt.job_id})
+    deployment.wiring.objects.put(manifest.parts[0].key, b"x" * 10)
+    committed = CheckpointCommitted(attempt.cedana_id, manifest, "manifest.json")
+    People(deployment.wiring).change(attempt.job_id, committed, attempt.cedana_id)
+
+
+def test_a_restore_makes_one_job_for_one_key(deployment: Deployment) -> None:
+    """The stored event twice: the new job, which begins with its parent's checkpoint, and the same job again."""
+    job_id, attempt = deployment.running()
+    with_checkpoint(deployment, attempt)
+    deployment.agent(attempt, "report", {"event": "task_exited", "data": {"exit_code": 3}})
+    answer = deployment.answer("serve_jobs", about("restore", job_id))
+    assert answer.status == 200, answer.raw
+    new = answer.json["job"]
+    assert (new["parent_job_id"], new["restored_from"], new["checkpoint"]) == (job_id, 1, 1)
+    assert deployment.answer("serve_jobs", about("restore", job_id)).json["job"]["job_id"] == new["job_id"]
+    listed = deployment.answer("serve_jobs", about("checkpoints", new["job_id"])).json["checkpoints"]
+    assert [(point["number"], point["made_by"]) for point in listed] == [(1, job_id)]
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "field"),
+    [
+        ('{"checkpoint": 0}', 422, "checkpoint"),
+        ('{"checkpoint": "x"}', 422, "checkpoint"),
+        ('{"number": 1}', 422, "number"),
+        ("[1]", 400, ""),
+        ("{", 400, ""),
+    ],
+)
+def test_a_wish_that_is_none_is_refused(deployment: Deployment, body: str, status: int, field: str) -> None:
+    """It names the field, and nothing is written."""
+    job_id, attempt = deployment.running()
+    deployment.agent(attempt, "report", {"event": "task_exited", "data": {"exit_code": 3}})
+    before = deployment.written()
+    answer = deployment.call("serve_jobs", f"POST /jobs/{job_id}/restore", body)
+    assert (answer.status, answer.fields) == (status, [field])
+    assert deployment.written() == before
 
 
 def test_a_retry_of_a_job_under_way_is_a_conflict(deployment: Deployment) -> None:

@@ -102,7 +102,7 @@ def test_the_same_key_with_another_body_is_a_conflict(deployment: Deployment) ->
         ("task:\n  run: x\ninstance_specs:\n  max_price_usd_hour: 0.0001\n", 422, "instance_specs.max_price_usd_hour"),
         ("task:\n  run: x\ninstance_specs:\n  disk_gb: 2\n", 422, "instance_specs.disk_gb"),
         ("task:\n  run: x\ninstance_specs:\n  gpu: H100\n", 422, "instance_specs.gpu"),
-        ("task:\n  run: x\nretry:\n  max_restarts: 3\n", 422, "retry"),
+        ("task:\n  run: x\nretry:\n  max_restarts: -3\n", 422, "retry.max_restarts"),
         ("task:\n  run: x\nwork_dir: work\n", 422, "upload"),
         ('{"job_file": 7}', 422, "job_file"),
         ('{"job_file": "task: {run: x}", "job_file_path": "\\ud800"}', 400, ""),

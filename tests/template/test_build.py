@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from local.packaging import ROOT
-from spotferry.providers.registry import pricing_names
+from spotferry.providers.registry import names, pricing_names
 
 SAM = ROOT / ".venv-sam" / "bin" / "sam"
 LIMIT_BYTES = 250 * 1024 * 1024  # Lambda's, for a function and all its layers, unzipped
@@ -83,6 +83,13 @@ def test_every_function_imports_from_the_built_layer_alone(build: Path) -> None:
 def test_every_clouds_prices_load_from_the_built_layers_alone(build: Path, provider: str) -> None:
     """No pricing model needs a library that the two layers lack."""
     done = import_from_layer(build, f"spotferry.providers.{provider}.pricing", layers=LAYERS)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("provider", names())
+def test_every_cloud_loads_from_the_built_layers_alone(build: Path, provider: str) -> None:
+    """No adapter needs a library that the two layers lack."""
+    done = import_from_layer(build, f"spotferry.providers.{provider}.provider", layers=LAYERS)
     assert done.returncode == 0, done.stderr
 
 

@@ -126,16 +126,22 @@ def test_what_the_ledger_asks_may_be_asked(template: Template, function: str, ac
 
 
 def test_no_function_may_delete_records_or_scan_tables(template: Template) -> None:
-    """History stays: no role deletes items or objects, and none reads a whole table."""
-    forbidden = {"dynamodb:DeleteItem", "dynamodb:Scan", "s3:DeleteObject", "dynamodb:BatchWriteItem"}
+    """History stays: no role deletes items, none reads a whole table, and of the objects only parts of checkpoints that
+    their jobs no longer keep are deleted.
+    """
+    forbidden = {"dynamodb:DeleteItem", "dynamodb:Scan", "dynamodb:BatchWriteItem"}
+    deleters = []
     for name, properties in functions(template).items():
         for statement in statements(properties):
             assert forbidden.isdisjoint(listed(statement["Action"])), (name, statement["Sid"])
+            if "s3:DeleteObject" in listed(statement["Action"]):
+                deleters.append((name, statement["Resource"]))
+    assert deleters == [("ReceiveReportFunction", {"Fn::Sub": "${Bucket.Arn}/checkpoints/*"})]
 
 
 def test_secrets_are_opened_by_those_who_hand_them_out(template: Template) -> None:
     """The token key is read where tokens are made or checked, jobs' secrets only where agents say hello."""
-    openers: dict[str, set[str]] = {"ReadTokenKey": set(), "ResolveSecrets": set()}
+    openers: dict[str, set[str]] = {"ReadTokenKey": set(), "ResolveSecrets": set(), "ReadCommands": set()}
     for name, properties in functions(template).items():
         for statement in statements(properties):
             if statement["Sid"] in openers:
@@ -143,6 +149,7 @@ def test_secrets_are_opened_by_those_who_hand_them_out(template: Template) -> No
     assert openers == {
         "ReadTokenKey": {"CreateInstanceFunction", "ReceiveReportFunction"},
         "ResolveSecrets": {"ReceiveReportFunction"},
+        "ReadCommands": {"ReceiveReportFunction"},
     }
 
 

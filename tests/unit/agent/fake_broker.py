@@ -1,25 +1,16 @@
 """A broker, a bucket and a metadata service in one small server; it refuses what the protocol does not allow."""
 
 import hashlib
-import json
 import threading
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Callable
 from typing import Any, Self
 
+from tests.unit.agent.fake_bucket import Bucket, RefusedError
+from tests.unit.agent.fake_server import Server
 from tests.unit.agent.protocol_words import BEFORE, EVENTS, PHASES, REASONS
 
 Json = dict[str, Any]  # Any: JSON bodies
-
-
-@dataclass
-class Bucket:
-    """Objects by name, and uploads that only a commit completes."""
-
-    objects: dict[str, bytes] = field(default_factory=dict)
-    uploads: dict[str, dict[int, bytes]] = field(default_factory=dict)
 
 
 class FakeBroker:
@@ -32,7 +23,10 @@ class FakeBroker:
         away_until: monotonic time before which every call of the broker gets 503.
         gone: every call gets 410.
         refuse_puts, refuse_outputs: so many PUTs, at once or of outputs, are refused with 503.
+        retry_exits: so many ends of the task are answered with `retry`.
+        cut_gets, cut_get_after: so many answers from the bucket end after so many bytes.
         cut_put_after: a PUT's body is read up to here, then the connection is closed; None reads all.
+        checkpoint_seconds: what the word says of periodic checkpoints.
         imds: documents of the metadata service by path.
         agent: the zip application.
     """
@@ -47,11 +41,12 @@ class FakeBroker:
         self.heartbeat_seconds = 0.1
         self.lease_seconds = 30.0
         self.grace_seconds = 1.0
-        self.chunk_bytes = 64 * 1024
+        self.checkpoint_seconds: float | None = None
         self.away_until = 0.0
         self.gone = False
-        self.refuse_puts = self.refuse_outputs = 0
+        self.refuse_puts = self.refuse_outputs = self.retry_exits = 0
         self.cut_put_after: int | None = None
+        self.cut_gets = self.cut_get_after = 0
         self.number = 0
         self.key = ""
         self.log = b""
@@ -63,7 +58,7 @@ class FakeBroker:
         self.imds: dict[str, Json] = {}
         self.bucket = Bucket()
         self.changed = threading.Condition()
-        self.server = _Server(self)
+        self.server = Server(self)
         self.url = f"http://127.0.0.1:{self.server.server_address[1]}"
 
     def __enter__(self) -> Self:
@@ -105,6 +100,7 @@ class FakeBroker:
             "directive": self.directive,
             "heartbeat_seconds": self.heartbeat_seconds,
             "lease_seconds": self.lease_seconds,
+            "checkpoint_seconds": self.checkpoint_seconds,
             "log_offset": len(self.log),
         }
 
@@ -141,7 +137,10 @@ class FakeBroker:
             self.directive = {"kind": "go", "reason": ""}
         if event == "task_started":
             self.directive = {"kind": "continue", "reason": ""}
-        if event == "released" or (event == "task_exited" and not data["outputs"]):
+        if event == "task_exited" and self.retry_exits > 0:
+            self.retry_exits -= 1
+            self.directive = {"kind": "retry", "reason": "a restart"}
+        elif event == "released" or (event == "task_exited" and not data["outputs"]):
             self.directive = {"kind": "shut_down", "reason": "over"}
         return self.word()
 
@@ -157,39 +156,43 @@ class FakeBroker:
         self.log = self.log[: log["offset"]] + max(text, have, key=len)
 
     def uploads(self, body: Json) -> Json:
-        """Addresses for one part."""
-        (part,) = body["parts"]
-        self.check(set(part) == {"name", "size_bytes", "sha256"}, f"part {part}")
-        upload_id = f"u{len(self.bucket.uploads)}"
-        self.bucket.uploads[upload_id] = {}
+        """A place for each part."""
+        self.check(all(set(part) == {"name"} for part in body["parts"]), f"parts {body['parts']}")
         self.refuse_puts += self.refuse_outputs if body["kind"] == "outputs" else 0
-        count = -(-part["size_bytes"] // self.chunk_bytes)
-        urls = [f"{self.url}/upload/{upload_id}/{number}" for number in range(count)]
-        address = {"name": part["name"], "upload_id": upload_id, "chunk_bytes": self.chunk_bytes, "urls": urls}
-        return {"protocol": 1, "nonce": upload_id, "parts": [address], "expires_seconds": 3600}
+        return self.bucket.begin(self.url, [part["name"] for part in body["parts"]])
+
+    def addresses(self, body: Json) -> Json:
+        """More of them."""
+        self.check(set(body) >= {"kind", "nonce", "name"}, f"addresses for {body}")
+        return {"protocol": 1, **self.bucket.addresses(self.url, body["upload_id"], body["from_chunk"])}
 
     def commit(self, body: Json) -> Json:
-        """Complete the upload if every chunk is there, as said."""
-        (part,) = body["parts"]
-        chunks = self.bucket.uploads[part["upload_id"]]
-        content = b"".join(chunks[number] for number in sorted(chunks))
-        etags = [f'"{hashlib.md5(chunks[n], usedforsecurity=False).hexdigest()}"' for n in sorted(chunks)]
-        self.check(etags == part["etags"], "etags")
-        self.check(hashlib.sha256(content).hexdigest() == part["sha256"], "digest")
-        self.check(len(content) == part["size_bytes"], "size")
-        stored = self.store(content)
-        self.commits.append({**body, "content": content})
+        """Complete the uploads if every chunk is there, as said; take over what earlier checkpoints have."""
+        contents = {part["name"]: self._content(part) for part in body["parts"]}
+        stored = [{"name": name, **self.store(content)} for name, content in contents.items()]
+        content = next(iter(contents.values()))
+        self.commits.append({**body, "content": content, "contents": contents})
         if body["kind"] == "outputs":
             self.check("task_exited" in [name for name, _ in self.reports], "outputs before task_exited")
             self.directive = {"kind": "shut_down", "reason": "the job is DONE"}
             return self.word()
         self.check(body["reason"] in REASONS, f"reason {body['reason']}")
+        self.check(set(body["machine"]) == {"arch", "kernel", "cpu_flags"}, f"machine {body['machine']}")
         self.number += 1
-        saved = {"number": self.number, "engine": body["engine"], "parts": [{"name": part["name"], **stored}]}
+        saved = {"number": self.number, "engine": body["engine"], "parts": stored}
         self.plan = {**self.plan, "checkpoints": [saved, *self.plan["checkpoints"]]}
         if self.directive["kind"] == "checkpoint":
             self.directive = {"kind": "continue", "reason": ""}
         return {**self.word(), "number": self.number}
+
+    def _content(self, part: Json) -> bytes:
+        if "same_as" not in part:
+            return self.bucket.complete(part)
+        known = [c for c in self.plan["checkpoints"] if c["number"] == part["same_as"]]
+        same = {(p["name"], p["sha256"], p["size_bytes"]) for c in known for p in c["parts"]}
+        if (part["name"], part["sha256"], part["size_bytes"]) not in same:
+            raise RefusedError(f"checkpoint {part['same_as']} has no such part")
+        return self.bucket.objects[part["sha256"]]
 
     def check(self, good: bool, problem: str) -> None:  # noqa: FBT001
         """Remember what is wrong with a call."""
@@ -199,7 +202,7 @@ class FakeBroker:
     def answer(self, path: str, authorization: str, body: Json) -> tuple[int, Json]:
         """Status and body for one call."""
         calls = {"hello": self.hello, "heartbeat": self.heartbeat, "report": self.report}
-        calls |= {"uploads": self.uploads, "uploads/commit": self.commit}
+        calls |= {"uploads": self.uploads, "uploads/addresses": self.addresses, "uploads/commit": self.commit}
         with self.changed:
             self.calls.append((time.monotonic(), path, body))
             self.changed.notify_all()
@@ -212,88 +215,8 @@ class FakeBroker:
             if key != self.key or len(key) != 64:
                 return 401, {"detail": "wrong key"}
             self.check(body["protocol"] == 1 and body["epoch"] == self.epoch, f"{path}: {body}")
-            answer = calls[path](body)
+            try:
+                answer = calls[path](body)
+            except RefusedError as refused:
+                return 422, {"detail": str(refused)}
             return (400, {"detail": self.problems[-1]}) if self.problems else (200, answer)
-
-
-class _Server(ThreadingHTTPServer):
-    """The server of one fake broker."""
-
-    daemon_threads = True
-
-    def __init__(self, broker: FakeBroker) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
-        self.broker = broker
-
-
-class _Handler(BaseHTTPRequestHandler):
-    """Broker, bucket and metadata service by path."""
-
-    protocol_version = "HTTP/1.1"
-
-    @property
-    def broker(self) -> FakeBroker:
-        """Whose call it is."""
-        assert isinstance(self.server, _Server)
-        return self.server.broker
-
-    def log_message(self, *_: object) -> None:
-        """Quiet."""
-
-    def reply(self, status: int, content: bytes, headers: Mapping[str, str] | None = None) -> None:
-        """Answer the call."""
-        self.send_response(status)
-        self.send_header("Content-Length", str(len(content)))
-        for name, value in (headers or {}).items():
-            self.send_header(name, value)
-        self.end_headers()
-        self.wfile.write(content)
-
-    def do_POST(self) -> None:
-        """A call of the protocol."""
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        path = self.path.removeprefix("/agent/v1/")
-        status, answer = self.broker.answer(path, self.headers["Authorization"], body)
-        self.reply(status, json.dumps(answer).encode())
-
-    def do_GET(self) -> None:
-        """An object, the agent, or metadata."""
-        if self.path.startswith("/latest/meta-data/"):
-            self._metadata(self.path.removeprefix("/latest/meta-data/"))
-        elif self.path.startswith("/agent/v1/agent/"):
-            self.reply(200, self.broker.agent)
-        else:
-            content = self.broker.bucket.objects.get(self.path.removeprefix("/bucket/"))
-            self.reply(404 if content is None else 200, content or b"")
-
-    def do_PUT(self) -> None:
-        """A chunk, or the metadata service's session."""
-        if self.path == "/latest/api/token":
-            self.reply(200, b"session")
-            return
-        broker = self.broker
-        with broker.changed:
-            broker.puts_begun += 1
-            broker.changed.notify_all()
-        size = int(self.headers["Content-Length"])
-        if broker.cut_put_after is not None:
-            self.rfile.read(min(size, broker.cut_put_after))
-            self.close_connection = True
-            return
-        content = self.rfile.read(size)
-        if broker.refuse_puts > 0:
-            broker.refuse_puts -= 1
-            self.reply(503, b"")
-            return
-        _, _, upload_id, number = self.path.split("/")
-        broker.bucket.uploads[upload_id][int(number)] = content
-        etag = hashlib.md5(content, usedforsecurity=False).hexdigest()
-        self.reply(200, b"", {"ETag": f'"{etag}"'})
-
-    def _metadata(self, path: str) -> None:
-        if self.headers["X-aws-ec2-metadata-token"] != "session":
-            self.reply(401, b"")
-        elif path in self.broker.imds:
-            self.reply(200, json.dumps(self.broker.imds[path]).encode())
-        else:
-            self.reply(404, b"")

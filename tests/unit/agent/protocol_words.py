@@ -9,6 +9,7 @@ EVENTS: Mapping[str, set[str]] = {
     "startup_failed": {"reason"},
     "task_started": {"restored_from", "why_not"},
     "checkpoint_failed": {"reason"},
+    "command_ended": {"command", "exit_code", "seconds"},
     "task_exited": {"exit_code", "outputs"},
     "outputs_failed": {"reason"},
     "notice": {"kind", "code", "deadline"},

@@ -4,13 +4,14 @@ import hashlib
 import io
 import os
 import stat
+import subprocess
 import tarfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import pytest
 
-from spotferry.agent.archive import pack, tree
+from spotferry.agent.archive import add_file, pack, tree
 from spotferry.agent.errors import ArchiveInvalid, Ended, Order
 from spotferry.agent.unpack import unpack
 
@@ -35,14 +36,18 @@ def entry(name: str, kind: bytes = tarfile.REGTYPE, link: str = "") -> tarfile.T
     return made_entry
 
 
+def packed(root: Path, paths: Iterable[str] | None = None) -> bytes:
+    """A tree, or some of its entries, as an archive."""
+    content = bytearray()
+    pack(root, tree(root) if paths is None else paths, content.extend, nothing)
+    return bytes(content)
+
+
 def there_and_back(root: Path, tmp_path: Path) -> Path:
     """Pack a tree and unpack it elsewhere."""
-    packed = pack(root, tree(root), tmp_path / "a.tar.gz", nothing)
-    content = packed.path.read_bytes()
-    assert (packed.size_bytes, packed.sha256) == (len(content), hashlib.sha256(content).hexdigest())
     target = tmp_path / "back"
     target.mkdir()
-    unpack(packed.path, target, None, nothing)
+    unpack(io.BytesIO(packed(root)), target, None, nothing)
     return target
 
 
@@ -87,21 +92,48 @@ def test_files_are_listed_with_their_digests(tmp_path: Path) -> None:
     """Outputs say what they hold."""
     (tmp_path / "root").mkdir()
     (tmp_path / "root" / "a").write_bytes(b"abc")
-    packed = pack(tmp_path / "root", ["a"], tmp_path / "a.tar.gz", nothing, list_files=True)
-    assert packed.files == [{"path": "a", "size_bytes": 3, "sha256": hashlib.sha256(b"abc").hexdigest()}]
+    files = pack(tmp_path / "root", ["a"], lambda _: None, nothing, list_files=True)
+    assert files == [{"path": "a", "size_bytes": 3, "sha256": hashlib.sha256(b"abc").hexdigest()}]
 
 
-def test_order_stops_packing_and_leaves_nothing(tmp_path: Path) -> None:
-    """An archive that was given up is not left on the disk."""
+def test_order_stops_packing(tmp_path: Path) -> None:
+    """Whatever the check raises comes out, before the archive is whole."""
     (tmp_path / "root").mkdir()
-    (tmp_path / "root" / "a").write_bytes(b"abc")
+    (tmp_path / "root" / "a").write_bytes(os.urandom(3_000_000))
+    left, content = [5], bytearray()
 
     def check() -> None:
-        raise Ended(Order("stop", ""))
+        left[0] -= 1
+        if left[0] < 0:
+            raise Ended(Order("stop", ""))
 
     with pytest.raises(Ended):
-        pack(tmp_path / "root", ["a"], tmp_path / "a.tar.gz", check)
-    assert not (tmp_path / "a.tar.gz").exists()
+        pack(tmp_path / "root", ["a"], content.extend, check)
+    assert len(content) < 3_000_000
+
+
+def test_a_file_that_somebody_cuts_short_meanwhile_is_filled_up(tmp_path: Path) -> None:
+    """The archive stays readable: what is missing of the file is zeros."""
+    file = tmp_path / "a"
+    file.write_bytes(b"x" * 1000)
+    entry_of_it, content = entry("a"), bytearray()
+    entry_of_it.size = 1000
+    file.write_bytes(b"y" * 10)
+    with file.open("rb") as opened:
+        add_file(content.extend, entry_of_it, opened)
+    with tarfile.open(fileobj=io.BytesIO(content + bytes(1024))) as tar:
+        extracted = tar.extractfile("a")
+        assert extracted is not None
+        assert extracted.read() == b"y" * 10 + bytes(990)
+
+
+def test_any_tool_reads_an_archive(tmp_path: Path) -> None:
+    """Members of one block each are an ordinary gzip stream, and its plain bytes an ordinary tar."""
+    (tmp_path / "root").mkdir()
+    (tmp_path / "root" / "a").write_bytes(b"abc" * 500_000)
+    (tmp_path / "a.tar.gz").write_bytes(packed(tmp_path / "root"))
+    done = subprocess.run(["/bin/tar", "-xzOf", tmp_path / "a.tar.gz", "a"], capture_output=True, check=True)
+    assert done.stdout == b"abc" * 500_000
 
 
 @pytest.mark.parametrize(
@@ -123,7 +155,7 @@ def test_archive_that_reaches_outside_is_refused(tmp_path: Path, entries: list[t
     target = tmp_path / "in" / "target"
     target.mkdir(parents=True)
     with pytest.raises(ArchiveInvalid):
-        unpack(made(tmp_path / "a.tar.gz", entries, b"x"), target, None, nothing)
+        unpack(io.BytesIO(made(tmp_path / "a.tar.gz", entries, b"x").read_bytes()), target, None, nothing)
     assert list((tmp_path / "in").iterdir()) == [target]
 
 
@@ -133,7 +165,7 @@ def test_link_is_replaced_not_followed(tmp_path: Path) -> None:
     target.mkdir()
     (tmp_path / "victim").write_text("safe")
     entries = [entry("x", tarfile.SYMTYPE, "../victim"), entry("./x")]
-    unpack(made(tmp_path / "a.tar.gz", entries, b"new"), target, None, nothing)
+    unpack(io.BytesIO(made(tmp_path / "a.tar.gz", entries, b"new").read_bytes()), target, None, nothing)
     assert (tmp_path / "victim").read_text() == "safe"
     assert (target / "x").read_bytes() == b"new"
 
@@ -143,8 +175,16 @@ def test_damaged_archive_is_refused(tmp_path: Path, keep: int) -> None:
     """Cut short anywhere, or not an archive at all."""
     (tmp_path / "root").mkdir()
     (tmp_path / "root" / "a").write_bytes(os.urandom(100_000))
-    path = pack(tmp_path / "root", ["a"], tmp_path / "a.tar.gz", nothing).path
-    path.write_bytes(path.read_bytes()[:keep])
+    content = packed(tmp_path / "root")[:keep]
     (tmp_path / "target").mkdir()
     with pytest.raises(ArchiveInvalid, match="damaged"):
-        unpack(path, tmp_path / "target", None, nothing)
+        unpack(io.BytesIO(content), tmp_path / "target", None, nothing)
+
+
+@pytest.mark.parametrize("keep", [0, 1, 20, 50_000, -9, -1])
+def test_damaged_archive_of_another_tool_is_refused(tmp_path: Path, keep: int) -> None:
+    """The command's own archives are one gzip member."""
+    content = made(tmp_path / "a.tar.gz", [entry("a")], os.urandom(100_000)).read_bytes()[:keep]
+    (tmp_path / "target").mkdir()
+    with pytest.raises(ArchiveInvalid, match="damaged"):
+        unpack(io.BytesIO(content), tmp_path / "target", None, nothing)

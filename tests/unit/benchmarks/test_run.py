@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import decisions, run
+from benchmarks import decisions, recovery, run
 from benchmarks.offer_lists import made_up, times
 from benchmarks.report import Measurement, median_and_worst
 from benchmarks.run import main
@@ -78,3 +78,16 @@ def test_figures_over_their_promise_are_marked() -> None:
     assert [Measurement("a", "b", value, "ms", 2.0).verdict for value in (1.0, 2.0, 2.1)] == ["ok", "ok", "OVER"]
     assert Measurement("a", "b", 9.0, "ms").verdict == ""
     assert [m.value for m in median_and_worst("a", [3.0, 1.0, 2.0], None, None)] == [2.0, 3.0]
+
+
+def test_figures_of_interruptions_are_promised_where_the_design_does() -> None:
+    """The notice's two figures have limits, by median and worst; the rest is told."""
+    found = list(recovery._figures([recovery.Interruption(1, 0.5, 3), recovery.Interruption(7, 0.7, 4)]))
+    assert [(m.value, m.verdict) for m in found] == [
+        (4, "ok"),
+        (7, "OVER"),
+        (0.6, "ok"),
+        (0.7, "ok"),
+        (3.5, ""),
+        (4, ""),
+    ]

@@ -72,6 +72,21 @@ def test_one_job_is_shown_machine_by_machine(
     assert json.loads(run("cost", "j-1", "--json").stdout)["instances"] == machines
 
 
+@pytest.mark.parametrize(("taken_back", "words"), [(True, "us, at its notice"), (False, "us")])
+def test_a_machine_that_left_at_a_notice_is_told_apart(
+    run: "Run",
+    broker: "FakeBroker",
+    job: dict[str, Any],  # Any: JSON
+    taken_back: bool,  # noqa: FBT001 (a parameter of the test)
+    words: str,
+) -> None:
+    """We end a machine that gave its job back before the cloud does: the cloud's notice is still the cause."""
+    told = {"disk_usd_hour": 0, "on_demand_usd_hour": None, "ended_by": "us", "taken_back": taken_back}
+    machines = [{**job["instances"][0], **told}]
+    broker.on("GET /costs", {"by": "job", "groups": [], "total": LEDGER, "cursor": None, "instances": machines})
+    assert run("cost", "j-1").stdout.splitlines()[-1].endswith(f"  {words}")
+
+
 def test_no_jobs_is_said(run: "Run", broker: "FakeBroker") -> None:
     """An empty ledger is a word."""
     broker.on("GET /costs", {**page([]), "total": {**LEDGER, "jobs": 0}})

@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     from tests.unit.cli.conftest import FakeBroker, Run
 
 Job = dict[str, object]
+ORDERS = ("cancel", "retry", "checkpoint", "restore")
+PARTS = ("checkpoints", "logs", "outputs")
+COMMANDS = ("show", *ORDERS, "checkpoints", "logs", "download")
 ENTRIES = {
     "entries": [
         {
@@ -127,18 +130,22 @@ def test_cancel_can_wait(run: "Run", broker: "FakeBroker", job: Job) -> None:
 
 
 def test_retry_names_the_job_that_runs(run: "Run", broker: "FakeBroker", job: Job) -> None:
-    """A retry of a final job is a new job; its id is all of stdout."""
-    broker.on("POST /jobs/j-1/retry", {"job": {**job, "job_id": "j-9", "state": "PENDING"}})
+    """A retry of a final job is a new job, whose id is all of stdout; a lost answer is asked for under the same key."""
+    broker.on("POST /jobs/j-1/retry", httpx.ReadTimeout("slow"), {"job": {**job, "job_id": "j-9", "state": "PENDING"}})
     assert run("retry", "j-1").stdout == "j-9\n"
+    first, second = (request.headers["Idempotency-Key"] for request in broker.asked)
+    assert first == second
+    run("retry", "j-1")
+    assert broker.asked[2].headers["Idempotency-Key"] != first
 
 
-@pytest.mark.parametrize("command", [["show"], ["cancel"], ["retry"], ["checkpoints"], ["logs"], ["download"]])
+@pytest.mark.parametrize("command", [[name] for name in COMMANDS])
 def test_an_unknown_job_is_status_2(
     run: "Run", broker: "FakeBroker", make_problem: Callable[..., httpx.Response], command: list[str]
 ) -> None:
     """Every command that names a job refuses one that is not there, in the broker's words."""
     answer = make_problem(404, "there is no job j-0")
-    for call in ("GET {}", "POST {}/cancel", "POST {}/retry", "GET {}/checkpoints", "GET {}/logs", "GET {}/outputs"):
+    for call in ("GET {}", *(f"POST {{}}/{order}" for order in ORDERS), *(f"GET {{}}/{part}" for part in PARTS)):
         broker.on(call.format("/jobs/j-0"), answer)
     result = run(*command, "j-0")
     assert (result.exit_code, result.stdout, result.stderr) == (2, "", "Error: there is no job j-0\n")

@@ -1,4 +1,4 @@
-"""`spotferry instances`, `destroy` and `checkpoints`."""
+"""`spotferry instances` and `destroy`."""
 
 import json
 from typing import TYPE_CHECKING, Any
@@ -9,15 +9,6 @@ from cli import machines
 
 if TYPE_CHECKING:
     from tests.unit.cli.conftest import FakeBroker, Run
-
-POINT = {
-    "number": 3,
-    "engine": "workdir",
-    "reason": "heartbeat",
-    "committed_at": "2026-01-02T03:04:05Z",
-    "size_bytes": 3 * 1024**2,
-    "epoch": 2,
-}
 
 
 def test_machines_are_listed(run: "Run", broker: "FakeBroker", job: dict[str, Any]) -> None:  # Any: JSON
@@ -66,14 +57,3 @@ def test_destroy_asks_a_person(
     broker.on("POST /instances/i-2/destroy", {"instance": {"instance_id": "i-2"}})
     assert run("destroy", "i-2", input=typed).exit_code == 0
     assert len(broker.asked) == asked
-
-
-def test_checkpoints_are_listed(run: "Run", broker: "FakeBroker") -> None:
-    """Number, engine, reason, size and time of each."""
-    broker.on("GET /jobs/j-1/checkpoints", {"checkpoints": [POINT]})
-    assert run("checkpoints", "j-1").stdout.splitlines()[1].split() == [
-        "3", "workdir", "heartbeat", "2", "3.0", "MiB", "2026-01-02", "03:04:05",
-    ]  # fmt: skip
-    assert json.loads(run("checkpoints", "j-1", "--json").stdout) == {"checkpoints": [POINT]}
-    broker.on("GET /jobs/j-1/checkpoints", {"checkpoints": []})
-    assert run("checkpoints", "j-1").stdout == "no checkpoints\n"

@@ -1,5 +1,6 @@
 """One job through `decide` alone, and what its timeline tells."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
@@ -26,12 +27,13 @@ class Story:
 
     policy: Policy = field(default_factory=Policy)
     now: datetime = NOW
+    spec: Mapping[str, object] = field(default_factory=dict)
     told: list[str] = field(default_factory=list)
     view: View = field(init=False)
 
     def __post_init__(self) -> None:
         """The job is accepted."""
-        decision = accept(a_job(spec=JobFile.model_validate({"task": {"run": ["x"]}})), self.now)
+        decision = accept(a_job(spec=JobFile.model_validate({"task": {"run": ["x"]}, **self.spec})), self.now)
         self.view = replace(decision.view, policy=self.policy)
         assert owed(self.view) == (PlaceJob(JOB_ID),)
 
@@ -83,6 +85,12 @@ class Story:
         """A checkpoint is committed."""
         manifest = a_manifest(self.view.job.checkpoint + 1, self.view.job.epoch, exit_code=exit_code)
         self.hear(e.CheckpointCommitted(instance_id, manifest, f"m{manifest.number}.json"))
+
+    def seen(self, instance_id: str) -> None:
+        """The agent will have been heard of right before the next look."""
+        attempt = self.view.attempts[instance_id]
+        far = self.now + timedelta(days=1)
+        self.view = self.view.with_attempt(attempt.model_copy(update={"last_seen": far}))
 
     def wait(self, **by: float) -> JobState:
         """Time goes on, and a poll looks."""

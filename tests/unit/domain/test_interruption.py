@@ -21,7 +21,7 @@ def a_notice(kind: NoticeKind, state: str = "", deadline: datetime | None = None
     ("kind", "state", "expected"),
     [
         (NoticeKind.TAKE_BACK, "", Meaning.LOSE),
-        (NoticeKind.REBALANCE, "", Meaning.NOTHING),
+        (NoticeKind.REBALANCE, "", Meaning.ADVISED),
         (NoticeKind.MAINTENANCE, "", Meaning.NOTHING),
         (NoticeKind.STATE_CHANGE, "pending", Meaning.NOTHING),
         (NoticeKind.STATE_CHANGE, "running", Meaning.NOTHING),

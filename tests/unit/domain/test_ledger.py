@@ -16,7 +16,7 @@ HOME = Bucket("aws", "us-east-1", timedelta(days=90))
 
 def checkpoint(number: int, gib: float, epoch: int = 1, age: timedelta = timedelta(0)) -> Checkpoint:
     """A checkpoint of that size, committed so long ago by the attempt of that epoch."""
-    part = ArchivePart(name="workdir.tar.gz", key="k", size_bytes=int(gib * GIB), sha256=SHA)
+    part = ArchivePart(name="workdir.tar.gz", key=f"k{number}", size_bytes=int(gib * GIB), sha256=SHA)
     manifest = a_manifest(number, epoch).model_copy(update={"parts": (part,)})
     return Checkpoint(
         job_id=JOB_ID,
@@ -112,3 +112,30 @@ def test_ledgers_add_up() -> None:
     assert both.total_usd == both.machines.usd + both.storage_usd + both.transfer_usd + both.requests_usd
     assert both.saved_usd == one.saved_usd + other.saved_usd
     assert (both.jobs, both.requests) == (2, one.requests + other.requests)
+
+
+def test_what_a_restored_job_began_with_is_its_parents_to_pay() -> None:
+    """Storage and the way up are in the parent's ledger; the way down to each of its own machines is in its own."""
+    manifest = checkpoint(3, 1).manifest.model_copy(update={"job_id": "j-parent", "epoch": 7})
+    begun = checkpoint(3, 1, age=timedelta(days=30)).model_copy(update={"manifest": manifest})
+    far = an_attempt(1, region="eu-west-1")
+    found = ledger(None, far, points=(begun,))
+    assert found.storage_usd == 0
+    assert found.requests_usd == PLACEMENT.usd
+    assert found.transfer_usd == Decimal("0.02")
+    assert ledger(None, far).transfer_usd == 0
+
+
+def test_a_checkpoint_costs_as_long_as_it_is_kept() -> None:
+    """One that was pruned costs no more; a part that a later one took over costs once, and travels once."""
+    month = timedelta(hours=HOURS_PER_MONTH)
+    first = checkpoint(1, 1, age=2 * month)
+    assert ledger(points=(first.model_copy(update={"pruned_at": NOW - month}),)).storage_usd == Decimal("0.023")
+    taken_over = first.manifest.parts[0].model_copy(update={"same_as": 1})
+    manifest = checkpoint(2, 1).manifest.model_copy(update={"parts": (taken_over,)})
+    second = checkpoint(2, 1, age=month).model_copy(update={"manifest": manifest})
+    gone = first.model_copy(update={"pruned_at": NOW - month / 2})
+    far = an_attempt(1, region="eu-west-1")
+    both = ledger(None, far, points=(gone, second))
+    assert both.storage_usd == Decimal("0.046")
+    assert both.transfer_usd == ledger(None, far, points=(gone,)).transfer_usd

@@ -107,14 +107,16 @@ def test_a_hold_whose_machine_is_taken_back(story: Story) -> None:
         (JobState.PENDING, None),
         (JobState.PROVISIONING, None),
         (JobState.SETTING_UP, Order.STOP),
-        (JobState.RUNNING, Order.STOP),
-        (JobState.INTERRUPTED, Order.STOP),
-        (JobState.FINALIZING, Order.STOP),
+        (JobState.RUNNING, Order.RELEASE),
+        (JobState.INTERRUPTED, Order.RELEASE),
+        (JobState.FINALIZING, Order.RELEASE),
         (JobState.SETUP_FAILED, Order.STOP),
     ],
 )
 def test_a_cancel_in_each_state(story: Story, state: JobState, order: Order | None) -> None:
-    """The task is stopped where one may run; without an agent the machine is ended; in the end the job is CANCELLED."""
+    """A task that had started makes a last checkpoint; without an agent the machine is ended; in the end the job is
+    CANCELLED.
+    """
     machine = _bring(story, state)
     assert story.state is state
     assert story.hear(e.CancelRequested("ann")) in {JobState.CANCELLING, JobState.CANCELLED}

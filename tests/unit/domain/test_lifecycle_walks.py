@@ -1,18 +1,27 @@
 """What holds in every walk through the state machine, whatever comes and in whatever order."""
 
 from datetime import timedelta
+from decimal import Decimal
 from itertools import pairwise
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spotferry.domain import events as e
+from spotferry.domain.costs import job_cost
 from spotferry.domain.lifecycle import decide, directive, overdue
+from spotferry.domain.limits import spent_usd
 from spotferry.domain.owed import owed
 from spotferry.domain.transitions import EVENTS
 from spotferry.domain.view import DestroyInstance, PlaceJob, View
-from spotferry.types import AttemptPhase, IllegalTransition, JobState, SpotferryError, StaleAttempt
+from spotferry.types import AttemptPhase, IllegalTransition, JobFile, JobState, SpotferryError, StaleAttempt
 from tests.builders import NOW, a_job, a_manifest, a_view, an_event
+
+EVERYTHING = JobFile.model_validate(
+    {"task": {"run": "true"}, "checkpoint": {"on_rebalance": True}, "retry": {"max_restarts": 2}, "max_cost_usd": 1}
+)
+"""A job file that asks for all that the state machine does only when it is asked."""
 
 STEPS = st.lists(st.tuples(st.sampled_from(EVENTS), st.integers(0, 3), st.booleans()), max_size=60)
 MINUTE = timedelta(minutes=1)
@@ -31,7 +40,7 @@ def _event(view: View, kind: type[e.Event], pick: int, flag: bool) -> e.Event:  
 
 
 def _walk(steps: list[tuple[type[e.Event], int, bool]]) -> list[View]:
-    view = a_view(a_job(revision=1))
+    view = a_view(a_job(revision=1, spec=EVERYTHING))
     views = [view]
     for number, (kind, pick, flag) in enumerate(steps):
         event = _event(view, kind, pick, flag)
@@ -84,6 +93,10 @@ def test_what_always_holds(steps: list[tuple[type[e.Event], int, bool]]) -> None
         assert before.job.exit_code is None or job.exit_code is not None
         assert job.checkpoint >= before.job.checkpoint
         assert job.epoch >= before.job.epoch
+        assert spent_usd(view, NOW) == pytest.approx(job_cost(view.attempts.values(), NOW).usd, abs=Decimal("1e-8"))
+        assert job.restarts <= EVERYTHING.retry.max_restarts
+        assert not (job.state.is_final and job.wants_checkpoint)
+        assert not (job.state is JobState.CANCELLED and job.limit)
         assert set(job.open_attempts) == {i for i, a in view.attempts.items() if not a.is_gone}
         if job.state.is_final:
             assert {x.instance_id for x in owed(view) if isinstance(x, DestroyInstance)} == set(job.open_attempts)
@@ -109,8 +122,8 @@ def test_ownership_never_passes_by_time(steps: list[tuple[type[e.Event], int, bo
 @given(STEPS)
 def test_a_repeat_changes_nothing_and_returns_what_is_owed(steps: list[tuple[type[e.Event], int, bool]]) -> None:
     """The same event twice ends in the same state, and the second answer holds every effect still owed."""
-    view = a_view(a_job(revision=1))
-    repeatable = set(EVENTS) - {e.PlacementDeferred, e.RetryRequested, e.CheckpointFailed}
+    view = a_view(a_job(revision=1, spec=EVERYTHING))
+    repeatable = set(EVENTS) - {e.PlacementDeferred, e.RetryRequested, e.CheckpointFailed, e.CommandEnded}
     for number, (kind, pick, flag) in enumerate(steps):
         event = _event(view, kind, pick, flag)
         subject = getattr(event, "instance_id", None)

@@ -14,7 +14,7 @@ SHAPE = Shape(vcpus=2, memory_mib=8192, gpus=0, quota_family="Standard")
 TIMINGS = Timings(
     boot=timedelta(seconds=1),
     shutdown=timedelta(seconds=2),
-    notice=timedelta(seconds=12),
+    notices={"aws": timedelta(seconds=12)},
     terminated_visible=timedelta(seconds=60),
     price_step=timedelta(seconds=100),
     hour=timedelta(seconds=100),

@@ -40,8 +40,8 @@ def test_compressed_user_data_is_unpacked(tmp_path: Path) -> None:
 def test_the_first_process_gets_what_was_promised_and_nothing_else(tmp_path: Path) -> None:
     """The environment is made new: nothing of this process leaks into a machine."""
     machine = build_home(tmp_path, "i-1", b"", sys.executable, None)
-    environment = machine.environment("i-1", 8080, "MARKER")
-    assert environment["AWS_EC2_METADATA_SERVICE_ENDPOINT"] == "http://127.0.0.1:8080"
+    environment = machine.environment("i-1", {"METADATA": "http://127.0.0.1:8080"}, "MARKER")
+    assert environment["METADATA"] == "http://127.0.0.1:8080"
     assert environment["PATH"].split(":")[0] == str(machine.folder / "bin")
     assert len(environment) == 7
 

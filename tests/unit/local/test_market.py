@@ -145,14 +145,18 @@ def test_an_ordered_rate_takes_machines_back_at_random_and_by_the_seed() -> None
 
 
 def test_a_machine_that_switches_itself_off_terminates_or_stops_as_it_was_told() -> None:
-    """Shutdown means terminate for spot and where the request says so, else stop; either ends the bill."""
+    """Shutdown means stop where the request says so, however the machine was bought, else terminate; either ends the
+    bill.
+    """
     world = World()
     spot = world.running()
     kept = world.running(request(pool(purchase=Purchase.ON_DEMAND), stop_on_shutdown=True))
-    for machine in (spot, kept):
+    kept_spot = world.running(request(stop_on_shutdown=True))
+    for machine in (spot, kept, kept_spot):
         world.market.os_shutdown(machine.allocated_id)
     world.wait(5)
-    assert (spot.state, kept.state) == (MachineState.TERMINATED, MachineState.STOPPED)
+    stopped = (MachineState.STOPPED, MachineState.STOPPED)
+    assert (spot.state, kept.state, kept_spot.state) == (MachineState.TERMINATED, *stopped)
     assert {machine.reason.code for machine in (spot, kept) if machine.reason} == {"Client.InstanceInitiatedShutdown"}
     assert kept.cost_usd(world.now) == kept.cost_usd(world.now + timedelta(hours=5))
 

@@ -34,9 +34,9 @@ class FakeSsm:
             if f"{PREFIX}/{name}".startswith(Path):
                 yield {"Parameters": [{"Name": f"{PREFIX}/{name}", "Value": value}]}
 
-    def get_parameters(self, *, Names: list[str], WithDecryption: bool) -> dict[str, Any]:  # noqa: N803
-        """Those that are there."""
-        assert WithDecryption
+    def get_parameters(self, *, Names: list[str], WithDecryption: bool = False) -> dict[str, Any]:  # noqa: N803
+        """Those that are there; secrets are asked for decrypted."""
+        assert all(WithDecryption == ("/secrets/" in name) for name in Names)
         self.asked.append(Names)
         found = {f"{PREFIX}/{name}": value for name, value in self.values.items()}
         return {"Parameters": [{"Name": name, "Value": found[name]} for name in Names if name in found]}
@@ -84,3 +84,23 @@ def test_a_secret_that_is_missing_is_named_without_any_value() -> None:
     with pytest.raises(Misconfigured, match=f"no secret B: put it at {PREFIX}/secrets/<name>") as missing:
         parameters.resolve(["A", "B"])
     assert "hush" not in str(missing.value)
+
+
+def test_the_deployments_own_lines_are_read_and_kept_for_a_minute() -> None:
+    """By the name of their point; without the parameter there are none."""
+    ssm, clock = FakeSsm(commands='{"post_setup": ["nvidia-smi", "df"], "pre_restore": ["mount /data"]}'), FakeClock()
+    parameters = Parameters(PREFIX, lambda: ssm, clock)
+    assert parameters.commands() == {"post_setup": ["nvidia-smi", "df"], "pre_restore": ["mount /data"]}
+    ssm.values.clear()
+    assert parameters.commands()
+    clock.move(minutes=1)
+    assert parameters.commands() == {}
+    assert ssm.asked == [["/spotferry/test/commands"]] * 2
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"setup": ["x"]}', '{"post_setup": "x"}', '{"post_setup": [""]}', "{"])
+def test_lines_that_are_none_are_refused_by_name(text: str) -> None:
+    """The operator is told which parameter it is and what it should be."""
+    ssm = FakeSsm(commands=text)
+    with pytest.raises(Misconfigured, match="/spotferry/test/commands is not a JSON object of lists of lines"):
+        Parameters(PREFIX, lambda: ssm, FakeClock()).commands()

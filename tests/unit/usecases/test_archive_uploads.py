@@ -3,7 +3,7 @@
 import pytest
 
 from spotferry.types import Conflict, InvalidInput, StaleAttempt
-from spotferry.usecases.take_archive import Addresses, Commit
+from spotferry.usecases.archive_calls import Addresses, Commit
 from tests.unit.usecases.world import SHA, World, bearer, state_change
 
 

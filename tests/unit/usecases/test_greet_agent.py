@@ -30,10 +30,13 @@ def test_a_fresh_start_gets_all_that_the_job_needs(world: World) -> None:
             "inputs": [],
             "checkpoints": [],
             "exit_code": None,
+            "checkpoint": {"engine": "auto", "paths": [], "signal": "", "grace_seconds": 30},
+            "commands": {},
         },
         "directive": {"kind": "continue", "reason": ""},
         "heartbeat_seconds": 2,
         "lease_seconds": 900,
+        "checkpoint_seconds": 3600,
         "grace_seconds": 30,
         "log_offset": 0,
     }
@@ -119,7 +122,7 @@ def test_a_secret_that_stays_missing_fails_the_job(world: World) -> None:
 
 
 def test_a_machine_after_a_checkpoint_restores(world: World) -> None:
-    """The plan names the newest three checkpoints with addresses, newest first."""
+    """The plan names the checkpoints that are kept, with addresses, newest first."""
     job, attempt = world.running()
     for number in range(4):
         world.checkpoint(attempt, body=b"state %d" % number)
@@ -127,7 +130,7 @@ def test_a_machine_after_a_checkpoint_restores(world: World) -> None:
     world.perform()
     plan = world.hello(world.attempt(job))["plan"]
     assert plan["mode"] == "restore"
-    assert [c["number"] for c in plan["checkpoints"]] == [4, 3, 2]
+    assert [c["number"] for c in plan["checkpoints"]] == [4, 3]
     part = plan["checkpoints"][0]["parts"][0]
     key = part["url"].split(":")[2].split("?")[0]
     assert world.objects.stored[key] == b"state 3"

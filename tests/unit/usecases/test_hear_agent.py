@@ -23,6 +23,7 @@ def test_a_quiet_heartbeat_changes_nothing_but_the_time(world: World) -> None:
         "directive": {"kind": "continue", "reason": ""},
         "heartbeat_seconds": 60,
         "lease_seconds": 900,
+        "checkpoint_seconds": 3600,
         "log_offset": None,
     }
     assert world.store.saves == saves
@@ -168,7 +169,7 @@ def test_a_notice_read_on_the_machine_interrupts_the_job(world: World) -> None:
 
 @pytest.mark.parametrize("kind", ["rebalance", "maintenance"])
 def test_a_forecast_read_on_the_machine_changes_nothing(world: World, kind: str) -> None:
-    """Only a take-back is acted upon."""
+    """Only a take-back is acted upon, unless the job asks for more."""
     job, attempt = world.running()
     assert world.report(attempt, "notice", kind=kind, code="x")["directive"]["kind"] == "continue"
     assert world.state(job) is JobState.RUNNING
@@ -196,8 +197,8 @@ def test_after_a_cancel_the_release_ends_the_job(world: World) -> None:
     """The task is stopped on the machine first; then the job is CANCELLED and the machine ended."""
     job, attempt = world.running()
     world.steer("cancel", job.job_id, "ann")
-    assert world.beat(attempt)["directive"]["kind"] == "stop"
-    world.report(attempt, "released", reason="stopped")
+    assert world.beat(attempt)["directive"] == {"kind": "release", "reason": "job_termination"}
+    world.report(attempt, "released", reason="job_termination")
     assert world.state(job) is JobState.CANCELLED
     world.perform()
     assert world.cloud.living() == []

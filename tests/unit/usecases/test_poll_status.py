@@ -1,6 +1,5 @@
 """The sweep: asks the clouds, repairs what was lost, writes nothing where nothing changed."""
 
-from dataclasses import asdict
 from datetime import timedelta
 
 import pytest
@@ -22,7 +21,7 @@ def test_nothing_changed_writes_nothing_and_asks_each_region_once(world: World) 
     assert (world.store.saves, world.store.touches, len(world.queue.sent)) == (saves, touches, sent)
     assert world.cloud.calls["describe"] == 2
     assert world.cloud.calls["describe:us-east-1"] == world.cloud.calls["describe:eu-west-1"] == 1
-    assert asdict(polled) == {"jobs": 3, "machines": 3, "events": {}, "effects": 0, "problems": []}
+    assert polled.to_json() == {"jobs": 3, "machines": 3, "events": {}, "effects": 0, "problems": []}
 
 
 def test_settled_jobs_are_not_looked_at(world: World) -> None:

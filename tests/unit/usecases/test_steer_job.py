@@ -41,7 +41,7 @@ def test_an_interrupted_job_is_cancelled_with_its_successor(world: World) -> Non
     job, owner, successor = world.interrupted()
     world.steer("cancel", job.job_id, "ann")
     assert world.queue.waiting == [DestroyInstance(job.job_id, successor.cedana_id, successor.allocated_id)]
-    assert world.beat(owner)["directive"]["kind"] == "stop"
+    assert world.beat(owner)["directive"] == {"kind": "release", "reason": "instance_termination"}
     world.report(owner, "released")
     world.perform()
     world.cloud.finish_ending()
@@ -100,7 +100,7 @@ def test_a_job_under_way_cannot_be_retried(world: World) -> None:
         world.steer("retry", job.job_id, "ann")
 
 
-@pytest.mark.parametrize("order", ["cancel", "retry"])
+@pytest.mark.parametrize("order", ["cancel", "checkpoint", "retry", "restore"])
 def test_a_job_that_does_not_exist_takes_no_order(world: World, order: str) -> None:
     """An unknown id is said to be unknown."""
     with pytest.raises(NotFound, match="j-none"):

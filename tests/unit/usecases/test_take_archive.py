@@ -6,8 +6,8 @@ import pytest
 from pydantic import ValidationError
 
 from spotferry.types import Conflict, IllegalTransition, InvalidInput, JobState, Manifest, SpotferryError, StaleAttempt
+from spotferry.usecases.archive_calls import Addresses
 from spotferry.usecases.hear_agent import LogChunk
-from spotferry.usecases.take_archive import Addresses
 from tests.unit.usecases.world import ARCHIVE, SHA, World, bearer, state_change
 
 FILES = [{"path": "out/a.txt", "size_bytes": 3, "sha256": SHA}, {"path": "out/b.txt", "size_bytes": 4, "sha256": SHA}]
@@ -169,7 +169,7 @@ def test_a_part_with_a_strange_name_is_refused(world: World, name: str) -> None:
         {"name": "a", "size_bytes": 0, "sha256": SHA},
         {"name": "a", "size_bytes": 5 * 1024**4 + 1, "sha256": SHA},
         {"name": "a", "size_bytes": 1, "sha256": "no"},
-        {"name": "a"},
+        {"size_bytes": 1, "sha256": SHA},
     ],
 )
 def test_a_part_out_of_bounds_is_refused(part: dict[str, object]) -> None:

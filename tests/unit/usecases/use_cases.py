@@ -9,6 +9,7 @@ from spotferry.domain.view import Decision, Policy, View
 from spotferry.providers.registry import parse_notice
 from spotferry.store.memory import MemoryStore
 from spotferry.usecases.agents import Authenticate
+from spotferry.usecases.begin_again import BeginAgain
 from spotferry.usecases.change import ChangeJob
 from spotferry.usecases.check_launch import CheckLaunch as SettleLaunch
 from spotferry.usecases.create_instance import AgentBundle, CreateInstance
@@ -21,9 +22,12 @@ from spotferry.usecases.launch import AskCloud
 from spotferry.usecases.plan_job import PlanJob
 from spotferry.usecases.poll_status import PollStatus
 from spotferry.usecases.pool_history import ReadHistory
+from spotferry.usecases.prune_checkpoints import PruneCheckpoints
 from spotferry.usecases.read_jobs import ReadJobs
 from spotferry.usecases.read_logs import ReadLogs
 from spotferry.usecases.read_outputs import ReadOutputs
+from spotferry.usecases.reap import Reap
+from spotferry.usecases.reap_rounds import Rounds
 from spotferry.usecases.request_upload import RequestUpload
 from spotferry.usecases.steer_job import SteerJob
 from spotferry.usecases.submit_job import SubmitJob
@@ -33,6 +37,7 @@ from tests.fake_cloud import FakeCloud, FakeClouds
 from tests.fakes import (
     FakeCatalogue,
     FakeClock,
+    FakeDefaults,
     FakeObjects,
     FakeProbe,
     FakeQueue,
@@ -85,6 +90,7 @@ class UseCases:
         self.regions = FakeRegions()
         self.catalogue = FakeCatalogue()
         self.secrets = FakeSecrets()
+        self.defaults = FakeDefaults()
         self.probe = FakeProbe()
         self.change = ChangeJob(self.store, self.queue, self.clock)
         self.ask = AskCloud(self.change, self.clouds, self.store, self.clock)
@@ -141,6 +147,11 @@ class UseCases:
         return PollStatus(self.ask, self.clouds)
 
     @cached_property
+    def reap(self) -> Reap:
+        """The end of machines that nobody owns."""
+        return Reap(self.store, self.clouds, self.clock, Policy().visibility, Rounds())
+
+    @cached_property
     def authenticate(self) -> Authenticate:
         """Agents' calls."""
         return Authenticate(self.store, token_of)
@@ -148,12 +159,13 @@ class UseCases:
     @cached_property
     def greet(self) -> GreetAgent:
         """Hellos."""
-        return GreetAgent(self.change, self.say, self.secrets)
+        return GreetAgent(self.change, self.say, self.secrets, self.defaults)
 
     @cached_property
     def archive(self) -> TakeArchive:
         """Checkpoints and outputs."""
-        return TakeArchive(self.change, self.say, self.hear, self.objects)
+        prune = PruneCheckpoints(self.store, self.objects, self.clock)
+        return TakeArchive(self.change, self.say, self.hear, self.objects, prune)
 
     @cached_property
     def read_jobs(self) -> ReadJobs:
@@ -178,4 +190,4 @@ class UseCases:
     @cached_property
     def steer(self) -> SteerJob:
         """People's orders."""
-        return SteerJob(self.change, self.objects)
+        return SteerJob(self.change, BeginAgain("test", self.change, self.objects))

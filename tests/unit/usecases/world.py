@@ -6,9 +6,9 @@ from typing import Any
 
 from spotferry.domain.view import CheckLaunch, DestroyInstance, PlaceJob
 from spotferry.types import Attempt, Job, JobFile, JobState, Upload
+from spotferry.usecases.archive_calls import Addresses, Commit
 from spotferry.usecases.hear_agent import LogChunk
 from spotferry.usecases.submit_job import Submission, Submitted
-from spotferry.usecases.take_archive import Addresses, Commit
 from tests.unit.usecases.use_cases import ARCHIVE, BUNDLE, SHA, UseCases
 from tests.unit.usecases.wire import bearer, key_of, state_change, token_of, warning
 

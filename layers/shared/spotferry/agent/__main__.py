@@ -7,6 +7,7 @@ import secrets
 import signal
 import sys
 import threading
+from datetime import datetime, timezone
 from types import FrameType
 from typing import Optional
 
@@ -17,7 +18,7 @@ from spotferry.agent.console import say, thread_or_nothing
 from spotferry.agent.errors import Order
 from spotferry.agent.guard import Guard
 from spotferry.agent.inputs import Inputs
-from spotferry.agent.job import Job
+from spotferry.agent.job import Job, Tools
 from spotferry.agent.joblog import JobLog
 from spotferry.agent.lease import Lease
 from spotferry.agent.life import Life
@@ -61,10 +62,10 @@ def _live(settings: Settings) -> None:
     log = JobLog(places.log)
     link = Link(Broker(settings, secrets.token_hex(32)), orders, lease, log, clock)
     runner = Runner(world, places.scripts, places.log, brood, clock)
-    uploader = Uploader(link, clock)
+    uploader = Uploader(link, clock, places.spool)
 
     def make_job(plan: Plan) -> Job:
-        return Job(plan, world, runner, log, uploader, places.spool, clock)
+        return Job(plan, Tools(world, places, runner, log, uploader, link.report, clock))
 
     _release_when_terminated(orders)
     inputs = Inputs(world, CloudCredentials(settings.provider, os.environ, clock), clock)
@@ -82,10 +83,19 @@ def _listen(settings: Settings, link: Link, orders: Orders, clock: Clock) -> Non
     def tell(notice: Notice) -> None:
         say(f"notice: {notice.kind} ({notice.code}), deadline {notice.deadline}")
         if notice.kind == "take_back":
-            orders.end(Order("release", TAKEN_BACK, urgent=True))
+            orders.end(Order("release", TAKEN_BACK, urgent=True, ends_at=_by_the_clock(notice.deadline, clock)))
         link.urgently("notice", notice.data())
 
     thread_or_nothing("watch", Watch(watcher, tell, clock).run)
+
+
+def _by_the_clock(deadline: Optional[str], clock: Clock) -> Optional[float]:
+    """When a deadline (RFC 3339) is; None where there is none, or it is not one."""
+    try:
+        at = datetime.fromisoformat((deadline or "").replace("Z", "+00:00"))
+        return clock.monotonic() + (at - datetime.now(timezone.utc)).total_seconds()
+    except (ValueError, TypeError):  # no time, or one without its zone
+        return None
 
 
 def _release_when_terminated(orders: Orders) -> None:

@@ -1,75 +1,22 @@
-"""Packs a tree into a .tar.gz on the disk, in bounded memory, digested while it is written."""
+"""Packs a tree into a .tar.gz stream, in bounded memory, and nothing of it on the disk."""
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import os
 import stat
 import tarfile
-from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, Dict, Iterable, Iterator, List, Tuple, Union, cast
+from typing import BinaryIO, Callable, Dict, Iterable, Iterator, List, Tuple
 
+from spotferry.agent.broker import Json
 from spotferry.agent.clock import Check
+from spotferry.agent.members import BLOCK_BYTES, Bytes, Zipper
 
-BLOCK_BYTES = 1024 * 1024
-STREAM_BYTES = 64 * 1024
-_COMPRESSION = 1
 _ARCHIVED = (stat.S_ISREG, stat.S_ISDIR, stat.S_ISLNK, stat.S_ISFIFO)
 
-
-@dataclass(frozen=True)
-class Packed:
-    """A finished archive.
-
-    Attributes:
-        path: where it is.
-        size_bytes, sha256: of the archive.
-        files: path, size and digest of each regular file in it.
-    """
-
-    path: Path
-    size_bytes: int
-    sha256: str
-    files: List[Dict[str, Union[str, int]]]
-
-
-class _Digested:
-    """A file that is digested and counted as it is written or read through; as much of a file as tarfile and gzip use.
-
-    Args:
-        file: the file.
-        check: called before every block.
-    """
-
-    def __init__(self, file: BinaryIO, check: Check) -> None:
-        self._file = file
-        self._check = check
-        self.digest = hashlib.sha256()
-        self.size_bytes = 0
-
-    def write(self, block: bytes) -> int:
-        """Write it all."""
-        self._check()
-        self._file.write(block)
-        self._count(block)
-        return len(block)
-
-    def read(self, size: int = -1) -> bytes:
-        """Read at most so much."""
-        self._check()
-        block = self._file.read(size)
-        self._count(block)
-        return block
-
-    def flush(self) -> None:
-        """Pass on what is buffered."""
-        self._file.flush()
-
-    def _count(self, block: bytes) -> None:
-        self.digest.update(block)
-        self.size_bytes += len(block)
+Write = Callable[[Bytes], None]
+"""Takes the next bytes of a stream."""
 
 
 def tree(root: Path, below: str = "") -> Iterator[str]:
@@ -83,8 +30,8 @@ def tree(root: Path, below: str = "") -> Iterator[str]:
             yield from tree(root, path)
 
 
-def pack(root: Path, paths: Iterable[str], target: Path, check: Check, *, list_files: bool = False) -> Packed:
-    """Write the entries at `paths` below `root` to the archive `target`.
+def pack(root: Path, paths: Iterable[str], out: Write, check: Check, *, list_files: bool = False) -> List[Json]:
+    """Write the entries at `paths` below `root` as a .tar.gz.
 
     Modes, times (to the fraction), hard and symbolic links are kept; owners are not: they differ from machine to
     machine. Sockets and devices are left out.
@@ -92,44 +39,58 @@ def pack(root: Path, paths: Iterable[str], target: Path, check: Check, *, list_f
     Args:
         root: the directory.
         paths: relative to it.
-        target: written; on an error what was written is deleted.
+        out: gets the archive.
         check: called for every block; may raise to give up.
-        list_files: digest each file, for `Packed.files`.
+        list_files: digest each file.
+
+    Returns:
+        Path, size and digest of each regular file, if they were to be listed.
 
     Raises:
-        OSError: something could not be read, or the disk is full.
+        OSError: something could not be read.
     """
-    try:
-        with target.open("wb") as raw:
-            out = _Digested(raw, check)
-            files = _write(root, paths, out, check, list_files=list_files)
-            raw.flush()
-    except BaseException:
-        target.unlink()
-        raise
-    return Packed(target, out.size_bytes, out.digest.hexdigest(), files)
-
-
-def _write(
-    root: Path, paths: Iterable[str], out: _Digested, check: Check, *, list_files: bool
-) -> List[Dict[str, Union[str, int]]]:
-    files: List[Dict[str, Union[str, int]]] = []
+    files: List[Json] = []
     inodes: Dict[Tuple[int, int], str] = {}
-    with (
-        gzip.GzipFile(filename="", mode="wb", fileobj=out, compresslevel=_COMPRESSION, mtime=0) as zipped,
-        tarfile.open(mode="w|", fileobj=zipped, format=tarfile.PAX_FORMAT, bufsize=STREAM_BYTES) as tar,
-    ):
+    with Zipper(out, check) as zipped:
         for path in paths:
             check()
             status = os.lstat(root / path)
             if not any(kind(status.st_mode) for kind in _ARCHIVED):
                 continue
             entry = _entry(root, path, status, inodes)
-            digest = _add(tar, root / path, entry, check)
-            if list_files and entry.isreg():
+            if not entry.isreg():
+                zipped.write(header_of(entry))
+                continue
+            with (root / path).open("rb", buffering=0) as file:
+                digest = add_file(zipped.write, entry, file, list_files=list_files)
+            if list_files:
                 files.append({"path": path, "size_bytes": entry.size, "sha256": digest})
-            forget_members(tar)
+        zipped.write(bytes(2 * tarfile.BLOCKSIZE))
     return files
+
+
+def header_of(entry: tarfile.TarInfo) -> bytes:
+    """An entry's header; PAX, so that nothing is too long for it."""
+    return entry.tobuf(tarfile.PAX_FORMAT, "utf-8", "surrogateescape")
+
+
+def add_file(
+    write: Callable[[bytes], None], entry: tarfile.TarInfo, file: BinaryIO, *, list_files: bool = False
+) -> str:
+    """Write one file; the digest of its bytes if it is to be listed.
+
+    It has the length that its header says, also where somebody is still writing it: what is missing is zeros.
+    """
+    write(header_of(entry))
+    digest, left = hashlib.sha256(), entry.size
+    while left > 0:
+        block = file.read(min(BLOCK_BYTES, left)) or bytes(min(BLOCK_BYTES, left))
+        if list_files:
+            digest.update(block)
+        write(block)
+        left -= len(block)
+    write(bytes(-entry.size % tarfile.BLOCKSIZE))
+    return digest.hexdigest()
 
 
 def forget_members(tar: tarfile.TarFile) -> None:
@@ -138,7 +99,7 @@ def forget_members(tar: tarfile.TarFile) -> None:
 
 
 def _entry(root: Path, path: str, status: os.stat_result, inodes: Dict[Tuple[int, int], str]) -> tarfile.TarInfo:
-    """The header of one entry."""
+    """What is at a path, but for its bytes."""
     entry = tarfile.TarInfo(path)
     entry.mode = stat.S_IMODE(status.st_mode)
     entry.mtime = status.st_mtime
@@ -156,14 +117,3 @@ def _entry(root: Path, path: str, status: os.stat_result, inodes: Dict[Tuple[int
         if status.st_nlink > 1:
             inodes[identity] = path
     return entry
-
-
-def _add(tar: tarfile.TarFile, path: Path, entry: tarfile.TarInfo, check: Check) -> str:
-    """Write one entry; the digest of its bytes, "" for what is not a file."""
-    if not entry.isreg():
-        tar.addfile(entry)
-        return ""
-    with path.open("rb") as file:
-        reading = _Digested(file, check)
-        tar.addfile(entry, cast("BinaryIO", reading))
-    return reading.digest.hexdigest()

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Optional
 
+from spotferry.agent.clock import Clock
 from spotferry.agent.console import say
 from spotferry.agent.errors import Ended, Order
 from spotferry.agent.job import Job
 from spotferry.agent.link import Link
 from spotferry.agent.orders import TAKEN_BACK, Orders
-from spotferry.agent.results import URGENT_GRACE_SECONDS, Results, State
+from spotferry.agent.results import URGENT_GRACE_SECONDS, Limits, Results, State, urgent_limits
 
 _REASONS = (TAKEN_BACK, "job_termination", "heartbeat")
 
@@ -22,13 +23,15 @@ class Closing:
         orders: where a higher order may come from meanwhile.
         state: of the attempt.
         results: makes them safe.
+        clock: to measure with.
     """
 
-    def __init__(self, link: Link, orders: Orders, state: State, results: Results) -> None:
+    def __init__(self, link: Link, orders: Orders, state: State, results: Results, clock: Clock) -> None:
         self._link = link
         self._orders = orders
         self._state = state
         self._results = results
+        self._clock = clock
 
     def obey(self, order: Order) -> None:
         """Do what the order asks; a higher one overtakes it. Returns when no process of the job is left."""
@@ -66,10 +69,10 @@ class Closing:
         if code is not None:
             self._results.task_is_over(job, code, check)
             return self._state.committed
-        grace_seconds = job.plan.grace_seconds
-        job.end(min(grace_seconds, URGENT_GRACE_SECONDS) if order.urgent else grace_seconds, check)
         reason = order.reason if order.reason in _REASONS else TAKEN_BACK
-        return self._results.last_checkpoint(job, reason, check)
+        left = None if order.ends_at is None else order.ends_at - self._clock.monotonic()
+        limits = urgent_limits(left) if order.urgent else Limits()
+        return self._results.last_checkpoint(job, reason, limits, check)
 
     def _stop(self, order: Order) -> None:
         """End the task; nothing is kept of it but its log."""

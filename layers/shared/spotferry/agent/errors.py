@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Dict, Union
+from typing import Dict, Optional, Union
 
 Data = Dict[str, Union[str, int, float, bool, None]]
 """The data of a report."""
@@ -37,6 +37,22 @@ class ArchiveInvalid(AgentError):
     """An archive is damaged, or holds what must not be unpacked."""
 
 
+class CommandFailed(AgentError):
+    """The lines for a point of the job's life failed.
+
+    Attributes:
+        command: the point.
+        exit_code: of the line.
+        line: the line; "" when it is not known.
+    """
+
+    def __init__(self, command: str, how: str, exit_code: int, line: str) -> None:
+        super().__init__(f"{command} {how}")
+        self.command = command
+        self.exit_code = exit_code
+        self.line = line
+
+
 class StepFailed(AgentError):
     """A step of the job failed and the machine waits for a retry.
 
@@ -59,11 +75,13 @@ class Order:
         kind: `release`, `stop` or `shut_down`.
         reason: why, as it goes into the last checkpoint and the report.
         urgent: the cloud takes the machine back: the task has seconds, not its whole grace.
+        ends_at: when the machine goes, by the clock; None where nobody says.
     """
 
     kind: str
     reason: str
     urgent: bool = False
+    ends_at: Optional[float] = None
 
     @property
     def rank(self) -> int:

@@ -6,6 +6,7 @@ from typing import Callable, Optional, Tuple, TypeVar
 
 from spotferry.agent import VERSION
 from spotferry.agent.broker import Json
+from spotferry.agent.cadence import HEARTBEAT, Cadence
 from spotferry.agent.clock import Clock
 from spotferry.agent.console import say
 from spotferry.agent.ending import Closing
@@ -15,7 +16,7 @@ from spotferry.agent.job import Job
 from spotferry.agent.link import Link
 from spotferry.agent.machine import facts
 from spotferry.agent.orders import Orders
-from spotferry.agent.plan import Plan, parse
+from spotferry.agent.plan import FINALIZE, Plan, parse
 from spotferry.agent.results import URGENT_GRACE_SECONDS, Results, State
 
 T = TypeVar("T")
@@ -24,7 +25,6 @@ SECOND_LOOK_SECONDS = 3.0
 """A task that died of a signal may have been ended with its machine: an order that comes so soon says that it was."""
 
 _DIED_OF_SIGNAL = 128
-_FINALIZE = "finalize"
 
 
 class Life:
@@ -56,13 +56,14 @@ class Life:
         self._inputs = inputs
         self._state = State()
         self._results = Results(link, self._state)
+        self._cadence = Cadence(orders, clock)
 
     def run(self) -> None:
         """Live until an order ends it; returns when the machine may be shut down."""
         try:
             self._live()
         except Ended as ended:
-            Closing(self._link, self._orders, self._state, self._results).obey(ended.order)
+            Closing(self._link, self._orders, self._state, self._results, self._clock).obey(ended.order)
         except (BrokerRefused, BrokerGone) as refused:
             say(f"the broker refuses this attempt: {refused}")
         except ValueError as error:
@@ -72,16 +73,17 @@ class Life:
         job = self._make_job(parse(self._ask_plan()))
         self._state.job = job
         self._begin()
-        if job.plan.mode != _FINALIZE:
+        if job.plan.mode != FINALIZE:
             self._until_it_works(job, lambda: self._set_up(job))
         self._await_go(job)
-        if job.plan.mode == _FINALIZE:
+        if job.plan.mode == FINALIZE:
             self._finalize(job)
+        self._until_it_works(job, lambda: self._start(job))
         while True:
-            self._until_it_works(job, lambda: self._start(job))
             self._tend(job)
             self._orders.wait_for("retry")
             self._state.task_over = False
+            self._until_it_works(job, lambda: self._start_again(job))
 
     def _ask_plan(self) -> Json:
         body = {"agent": {"version": VERSION}, "machine": facts()}
@@ -110,7 +112,7 @@ class Life:
         self._bring_inputs(job)
         ending = self._orders.wait(job.start_setup(self._orders.poke).ending)
         assert ending is not None
-        job.setup_ended(ending)
+        job.setup_ended(ending, self._orders.check)
         self._link.report("setup_finished", {"seconds": round(self._clock.monotonic() - began_at, 3)})
         self._delivered("waiting")
 
@@ -129,7 +131,7 @@ class Life:
 
     def _await_go(self, job: Job) -> None:
         """Wait until the job is ours; a job that needs no set-up may be so from hello on."""
-        if job.plan.mode == _FINALIZE and self._orders.standing("continue") is not None:
+        if job.plan.mode == FINALIZE and self._orders.standing("continue") is not None:
             return
         self._link.phase = "waiting"
         job.plan = job.plan.changed_by(self._orders.wait_for("go"))
@@ -141,28 +143,41 @@ class Life:
         why_not = ""
         if job.plan.mode == "restore":
             restored_from, why_not = job.restore(self._orders.check, lambda: self._refresh(job))
+        self._run(job, restored_from, why_not)
+
+    def _start_again(self, job: Job) -> None:
+        """Start the task once more, in the work directory as it left it."""
+        self._link.phase = "running"
+        self._run(job, None, "")
+
+    def _run(self, job: Job, restored_from: Optional[int], why_not: str) -> None:
         job.start_task(restored_from, self._orders.poke)
         self._state.started = True
+        self._cadence.begin()
         self._link.report("task_started", {"restored_from": restored_from, "why_not": why_not})
 
     def _tend(self, job: Job) -> None:
         """Look after the running task until it is over and its outputs are sent."""
         while True:
-            code, reason = self._orders.wait(lambda: self._exit_or_checkpoint(job)) or (None, "")
+            code, reason = self._cadence.wait(lambda: self._exit_or_checkpoint(job))
             if code is not None:
                 break
             self._results.checkpoint_running(job, reason, self._orders.check)
             self._orders.settle()
+            self._cadence.begin()
         self._second_look(code)
         self._results.task_is_over(job, code, lambda: self._orders.check(1))
-        self._results.send_outputs(job, self._orders.check)
+        self._link.delivered(self._orders.check)
+        if self._orders.standing("retry") is None:
+            self._results.send_outputs(job, self._orders.check)
 
     def _exit_or_checkpoint(self, job: Job) -> Optional[Tuple[Optional[int], str]]:
         """The exit status of the task, or the reason of a checkpoint that is wanted; None when neither is there."""
         if (code := job.exit_code()) is not None:
             return code, ""
-        word = self._orders.standing("checkpoint")
-        return (None, str(word["directive"].get("reason") or "heartbeat")) if word else None
+        if word := self._orders.standing("checkpoint"):
+            return None, str(word["directive"].get("reason") or HEARTBEAT)
+        return (None, HEARTBEAT) if self._cadence.is_due() else None
 
     def _second_look(self, code: int) -> None:
         """Wait a little for the order that explains why a task died of a signal."""

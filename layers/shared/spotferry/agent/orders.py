@@ -30,6 +30,12 @@ class Orders:
         self._order: Optional[Order] = None
         self._word: Tuple[float, Json] = (float("-inf"), {})
         self._settled_at = float("-inf")
+        self._checkpoint_seconds: Optional[float] = None
+
+    @property
+    def checkpoint_seconds(self) -> Optional[float]:
+        """How long the broker wants it to be between two checkpoints; None: none without an order."""
+        return self._checkpoint_seconds
 
     def heard(self, word: Json, sent_at: float) -> None:
         """The broker's word, in answer to a call that was sent at `sent_at`."""
@@ -41,6 +47,7 @@ class Orders:
         with self._changed:
             if sent_at >= self._word[0]:
                 self._word = (sent_at, word)
+                self._checkpoint_seconds = _positive(word.get("checkpoint_seconds"))
             self._changed.notify_all()
 
     def end(self, order: Order) -> None:
@@ -110,3 +117,8 @@ class Orders:
         sent_at, word = self._word
         news = sent_at >= self._settled_at
         return word if news and (word.get("directive") or {}).get("kind") == kind else None
+
+
+def _positive(value: object) -> Optional[float]:
+    """A number of seconds; None for anything else."""
+    return float(value) if isinstance(value, (int, float)) and value > 0 else None

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Dict, Mapping, Optional, Tuple
 
 from spotferry.agent.broker import Json
+
+FINALIZE = "finalize"
+"""The mode of an attempt that only sends what another one's task left."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +59,23 @@ class Saved:
 
 
 @dataclass(frozen=True)
+class Options:
+    """How checkpoints are made.
+
+    Attributes:
+        engine: `auto`, or the one that the job asks for.
+        paths: of the application's own checkpoints, below the work directory; globs.
+        signal: sent to the task before the paths are read; "" for none.
+        grace_seconds: how long the task may take to write them.
+    """
+
+    engine: str = "auto"
+    paths: Tuple[str, ...] = ()
+    signal: str = ""
+    grace_seconds: float = 30.0
+
+
+@dataclass(frozen=True)
 class Plan:
     """What this attempt is to do; fields as in the protocol."""
 
@@ -72,6 +92,8 @@ class Plan:
     exit_code: int
     grace_seconds: float
     inputs: Tuple[Input, ...] = ()
+    options: Options = Options()
+    commands: Mapping[str, Tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def work_dir_name(self) -> str:
@@ -114,6 +136,8 @@ def parse(hello: Json) -> Plan:
             exit_code=int(plan.get("exit_code") or 0),
             grace_seconds=float(hello.get("grace_seconds", 30)),
             inputs=tuple(_input(given) for given in plan.get("inputs") or ()),
+            options=_options(plan.get("checkpoint") or {}),
+            commands={name: _lines(plan["commands"], name) for name in plan.get("commands") or {}},
         )
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"the plan lacks {error}") from None
@@ -121,6 +145,15 @@ def parse(hello: Json) -> Plan:
 
 def _lines(plan: Json, key: str) -> Tuple[str, ...]:
     return tuple(str(line) for line in plan.get(key) or ())
+
+
+def _options(given: Json) -> Options:
+    return Options(
+        engine=str(given.get("engine") or "auto"),
+        paths=_lines(given, "paths"),
+        signal=str(given.get("signal") or ""),
+        grace_seconds=float(given.get("grace_seconds", 30)),
+    )
 
 
 def _part(given: Json) -> Part:

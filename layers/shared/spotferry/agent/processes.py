@@ -94,6 +94,13 @@ class Brood:
             time.sleep(_STANDSTILL_SECONDS)
         return stopped
 
+    def catchers(self, number: int) -> List[int]:
+        """Those that have a handler for a signal, but none below one that has."""
+        processes = table()
+        ours = [p for p in processes.values() if self._is_ours(p, processes)]
+        catching = {p.pid for p in ours if _catches(p.pid, number)}
+        return [pid for pid in catching if not _is_below(processes[pid], catching, processes)]
+
     def _is_ours(self, process: Process, processes: Dict[int, Process]) -> bool:
         if process.session == self._session or process.pid == self._agent:
             return False
@@ -119,6 +126,28 @@ def send(pid: int, number: int) -> None:
         os.kill(pid, number)
     except (ProcessLookupError, PermissionError):
         return
+
+
+def _catches(pid: int, number: int) -> bool:
+    """Whether a process has a handler of its own for a signal."""
+    try:
+        lines = (_PROC / str(pid) / "status").read_text(errors="replace").splitlines()
+    except OSError:
+        return False
+    caught = next((int(line.split()[1], 16) for line in lines if line.startswith("SigCgt:")), 0)
+    return bool(caught >> (number - 1) & 1)
+
+
+def _is_below(process: Process, others: Set[int], processes: Dict[int, Process]) -> bool:
+    """Whether a process descends from one of the others."""
+    parent = process.parent
+    for _ in processes:
+        if parent in others:
+            return True
+        if parent not in processes:
+            return False
+        parent = processes[parent].parent
+    return False
 
 
 def _owner(pid: int) -> Optional[int]:

@@ -6,15 +6,42 @@ from dataclasses import dataclass
 from typing import Optional
 
 from spotferry.agent.clock import Check
-from spotferry.agent.errors import TransferFailed, reason_of
+from spotferry.agent.commands import COMMAND_SECONDS, URGENT_COMMAND_SECONDS
+from spotferry.agent.errors import CommandFailed, StepFailed, TransferFailed, reason_of
 from spotferry.agent.job import Job
 from spotferry.agent.link import Link
+from spotferry.agent.subject import Fate, Wanted
 
 URGENT_GRACE_SECONDS = 5.0
 """How long a task has when the cloud takes the machine back: the rest of the notice is for its checkpoint."""
 
-FAILURES = (TransferFailed, OSError, ValueError)
+URGENT_SAVE_SECONDS = 10.0
+"""How long it has to write its own checkpoint then, where nobody says when the machine goes; half of what is left where
+somebody does."""
+
+_LEAST_SAVE_SECONDS = 2.0
+
+FAILURES = (CommandFailed, StepFailed, TransferFailed, OSError, ValueError)
 """What may go wrong with a checkpoint or outputs; each is reported, none ends the agent."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How long the steps of a last checkpoint may take; the fields are as in `Wanted`."""
+
+    save_seconds: float = float("inf")
+    grace_seconds: float = float("inf")
+    command_seconds: float = COMMAND_SECONDS
+
+
+def urgent_limits(left: Optional[float]) -> Limits:
+    """Those while the cloud takes the machine back.
+
+    Args:
+        left: seconds until it does; None where nobody says.
+    """
+    save = URGENT_SAVE_SECONDS if left is None else max(_LEAST_SAVE_SECONDS, left / 2)
+    return Limits(save, URGENT_GRACE_SECONDS, URGENT_COMMAND_SECONDS)
 
 
 @dataclass
@@ -51,16 +78,27 @@ class Results:
     def checkpoint_running(self, job: Job, reason: str, check: Check) -> None:
         """A checkpoint of a task that goes on."""
         self._link.phase = "checkpointing"
-        try:
-            self._state.committed = job.checkpoint_running(reason, check)
-        except FAILURES as error:
-            self._link.report("checkpoint_failed", {"reason": reason_of(error)})
+        self._checkpoint(job, Wanted(reason, Fate.GOES_ON, save_seconds=job.plan.options.grace_seconds), check)
         self._link.phase = "running"
 
-    def last_checkpoint(self, job: Job, reason: str, check: Check, exit_code: Optional[int] = None) -> Optional[int]:
-        """A checkpoint of a task that has ended; its number, None when it failed."""
+    def last_checkpoint(self, job: Job, reason: str, limits: Limits, check: Check) -> Optional[int]:
+        """A checkpoint with which a task leaves; its number, None when it failed. The task has ended in any case."""
+        wanted = Wanted(
+            reason,
+            Fate.LEAVES,
+            save_seconds=min(job.plan.options.grace_seconds, limits.save_seconds),
+            grace_seconds=min(job.plan.grace_seconds, limits.grace_seconds),
+            command_seconds=limits.command_seconds,
+        )
         try:
-            self._state.committed = job.checkpoint_ended(reason, check, exit_code)
+            return self._checkpoint(job, wanted, check)
+        finally:
+            job.end(wanted.grace_seconds, check)
+
+    def _checkpoint(self, job: Job, wanted: Wanted, check: Check) -> Optional[int]:
+        """Its number; None when it failed, which is reported."""
+        try:
+            self._state.committed = job.checkpoint(wanted, check)
         except FAILURES as error:
             self._link.report("checkpoint_failed", {"reason": reason_of(error)})
             return None
@@ -78,7 +116,7 @@ class Results:
         self._state.task_over = True
         if job.plan.outputs:
             self._link.phase = "finalizing"
-            self.last_checkpoint(job, "job_termination", check, code)
+            self._checkpoint(job, Wanted("job_termination", Fate.IS_OVER, exit_code=code), check)
         self.report_exit(job, code)
 
     def report_exit(self, job: Job, code: int) -> None:

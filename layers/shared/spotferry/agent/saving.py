@@ -1,41 +1,45 @@
-"""The `workdir` engine: the work directory into a checkpoint and back, and outputs out of it."""
+"""Checkpoints, restores and outputs of one work directory, by whichever engine."""
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Iterator, List, Optional, Tuple
+from typing import Callable, Dict, List, Mapping, Optional, Tuple
 
-from spotferry.agent.archive import Packed, pack, tree
+from spotferry.agent.archive import pack
 from spotferry.agent.broker import Json
 from spotferry.agent.clock import Check, Clock
+from spotferry.agent.engines import Engine, choose
 from spotferry.agent.errors import AddressExpired, ArchiveInvalid, StepFailed, TransferFailed, reason_of
-from spotferry.agent.outputs import matching
-from spotferry.agent.plan import Part, Saved
-from spotferry.agent.transfer import fetch
-from spotferry.agent.unpack import unpack
-from spotferry.agent.uploads import Upload, Uploader
-from spotferry.agent.world import World, is_self_link
+from spotferry.agent.machine import fingerprint
+from spotferry.agent.place import WorkPlace
+from spotferry.agent.plan import Options, Part, Saved
+from spotferry.agent.subject import Fate, Subject
+from spotferry.agent.uploads import Uploader
 
-ENGINE = "workdir"
-WORKDIR_PART = "workdir.tar.gz"
 OUTPUTS_PART = "outputs.tar.gz"
 
 
 class Saving:
-    """Checkpoints, restores and outputs of one work directory.
+    """What is saved of one job.
 
     Args:
-        world: whose work directory.
-        work_dir: where it is.
-        spool: directory for archives on their way.
-        uploader: sends them.
-        clock: to wait on.
+        place: its work directory.
+        engines: by name.
+        refusals: why an engine cannot be used now; "" when it can; engines that always work need none.
+        uploader: sends archives.
+        clock: to measure with.
     """
 
-    def __init__(self, world: World, work_dir: Path, spool: Path, uploader: Uploader, clock: Clock) -> None:
-        self._world = world
-        self._work_dir = work_dir
-        self._spool = spool
+    def __init__(
+        self,
+        place: WorkPlace,
+        engines: Mapping[str, Engine],
+        refusals: Mapping[str, Callable[[], str]],
+        uploader: Uploader,
+        clock: Clock,
+    ) -> None:
+        self._place = place
+        self._engines = engines
+        self._refusals = refusals
         self._uploader = uploader
         self._clock = clock
 
@@ -49,14 +53,14 @@ class Saving:
         failures = (TransferFailed, ArchiveInvalid, OSError, *((AddressExpired,) if fresh else ()))
         try:
             if part is None:
-                self._world.put_in_place(self._world.unpack_place(self._work_dir), self._work_dir, link=False)
+                self._place.empty()
             else:
-                self._replace_by(part, check)
+                self._place.replace_by(part, check)
         except failures as error:
             raise StepFailed("startup_failed", {"reason": f"the work directory: {reason_of(error)}"}) from error
 
     def restore(self, saved: Tuple[Saved, ...], check: Check, *, fresh: bool) -> Tuple[int, str]:
-        """Put the newest checkpoint that verifies in the work directory's place; its number, and why not a newer one.
+        """Bring back the newest checkpoint that verifies; its number, and why not a newer one.
 
         Args:
             saved: newest first.
@@ -71,7 +75,7 @@ class Saving:
         why_not: List[str] = []
         for checkpoint in saved:
             try:
-                self._restore(checkpoint, check)
+                self._engine_of(checkpoint).restore(checkpoint, check)
             except passed_over as error:
                 why_not.append(f"checkpoint {checkpoint.number}: {reason_of(error)}")
             else:
@@ -79,31 +83,30 @@ class Saving:
         reason = "; ".join(why_not) or "there is no checkpoint to restore"
         raise StepFailed("startup_failed", {"reason": reason})
 
-    def pack(self, check: Check) -> Packed:
-        """The whole work directory as an archive.
-
-        Raises:
-            OSError: it could not be read or written.
-        """
-        return pack(self._work_dir, self._without_self_link(tree(self._work_dir)), self._spool / WORKDIR_PART, check)
-
-    def commit(self, packed: Packed, reason: str, check: Check, exit_code: Optional[int] = None) -> int:
-        """Send a packed work directory and make it a checkpoint; its number. The archive is deleted in any case.
+    def checkpoint(self, subject: Subject, options: Options, began_at: float, check: Check) -> int:
+        """Make a checkpoint and commit it; its number.
 
         Args:
-            packed: from `pack`.
-            reason: of the checkpoint.
+            subject: the task; one that goes on is left alone until there is a place for its state.
+            options: of the job.
+            began_at: when it was decided, by the clock.
             check: may raise to give up.
-            exit_code: of a task that is over, whose finished work directory this is.
 
         Raises:
-            TransferFailed: nothing was committed.
+            TransferFailed, OSError, ValueError: nothing was committed.
         """
-        details = {"engine": ENGINE, "reason": reason, "task_over": exit_code is not None, "exit_code": exit_code}
-        answer = self._sent(Upload("checkpoint", WORKDIR_PART, packed, details), check)
-        number = answer.get("number")
-        if not isinstance(number, int):
-            raise TransferFailed("the broker's answer names no checkpoint")
+        name, why = choose(options, subject.wanted.fate, self._refusals)
+        engine, number = self._engines[name], None
+        try:
+            with self._uploader.begin("checkpoint", engine.parts, check) as outgoing:
+                if subject.wanted.fate is Fate.GOES_ON:
+                    outgoing.open()
+                engine.capture(subject, outgoing, check)
+                outgoing.settle()
+                details = self._details(name, why, subject, self._clock.monotonic() - began_at)
+                number = _number(outgoing.commit(details, []))
+        finally:
+            engine.committed(number)
         return number
 
     def send_outputs(self, patterns: Tuple[str, ...], check: Check) -> None:
@@ -112,32 +115,35 @@ class Saving:
         Raises:
             TransferFailed, OSError, ValueError: nothing was committed.
         """
-        paths = self._without_self_link(iter(matching(self._work_dir, patterns)))
-        packed = pack(self._work_dir, paths, self._spool / OUTPUTS_PART, check, list_files=True)
-        self._sent(Upload("outputs", OUTPUTS_PART, packed, {}), check)
+        paths = self._place.matching(patterns)
+        with self._uploader.begin("outputs", (OUTPUTS_PART,), check) as outgoing:
+            with outgoing.part(OUTPUTS_PART) as part:
+                files = pack(self._place.work_dir, paths, part.write, check, list_files=True)
+            outgoing.settle()
+            outgoing.commit({"machine": fingerprint()}, files)
 
-    def _sent(self, upload: Upload, check: Check) -> Json:
-        try:
-            return self._uploader.send(upload, check)
-        finally:
-            upload.packed.path.unlink()
-
-    def _restore(self, checkpoint: Saved, check: Check) -> None:
-        part = next((part for part in checkpoint.parts if part.name == WORKDIR_PART), None)
-        if checkpoint.engine != ENGINE or part is None:
+    def _engine_of(self, checkpoint: Saved) -> Engine:
+        if checkpoint.engine not in self._engines:
             raise ArchiveInvalid(f"this agent cannot restore what engine {checkpoint.engine!r} made")
-        self._replace_by(part, check)
+        return self._engines[checkpoint.engine]
 
-    def _replace_by(self, part: Part, check: Check) -> None:
-        archive = self._spool / "in.tar.gz"
-        place = self._world.unpack_place(self._work_dir)
-        try:
-            fetch(part.url, part.size_bytes, part.sha256, archive, self._clock, check)
-            unpack(archive, place, self._world.owner, check)
-        finally:
-            archive.unlink(missing_ok=True)
-        self._world.put_in_place(place, self._work_dir, link=True)
+    def _details(self, engine: str, why: str, subject: Subject, seconds: float) -> Dict[str, object]:
+        """What the commit says beside the bytes."""
+        wanted = subject.wanted
+        return {
+            "engine": engine,
+            "why": why,
+            "reason": wanted.reason,
+            "task_over": wanted.exit_code is not None,
+            "exit_code": wanted.exit_code,
+            "seconds": round(seconds, 3),
+            "paused_seconds": round(subject.paused_seconds, 3),
+            "machine": fingerprint(),
+        }
 
-    def _without_self_link(self, paths: Iterator[str]) -> Iterator[str]:
-        """No archive holds the link that the agent made."""
-        return (path for path in paths if not is_self_link(path, self._work_dir))
+
+def _number(answer: Json) -> int:
+    number = answer.get("number")
+    if not isinstance(number, int):
+        raise TransferFailed("the broker's answer names no checkpoint")
+    return number

@@ -85,9 +85,24 @@ class Runner:
         self._ending_it = threading.Lock()
 
     def start(
-        self, name: str, lines: Sequence[str], work_dir: Path, environment: Dict[str, str], ended: Callable[[], None]
+        self,
+        name: str,
+        lines: Sequence[str],
+        work_dir: Path,
+        environment: Dict[str, str],
+        ended: Callable[[], None],
+        *,
+        leads: bool = True,
     ) -> Script:
         """Run the lines in the work directory; `ended` is called from another thread when their shell has ended.
+
+        Args:
+            name: of the script's file.
+            lines: run in one bash.
+            work_dir: current directory.
+            environment: all of it.
+            ended: called once.
+            leads: it is the setup or the task, not lines beside it.
 
         Raises:
             OSError, ValueError: it could not be started.
@@ -98,7 +113,8 @@ class Runner:
         except BaseException:
             os.close(trace.fd)
             raise
-        self._leader = process.pid
+        if leads:
+            self._leader = process.pid
         self._brood.leaders.add(process.pid)
         return Script(process, trace, ended)
 
@@ -119,6 +135,27 @@ class Runner:
                 pass_fds=(trace_fd,),
                 **self._world.identity(),
             )
+
+    def ask(self, number: int) -> int:
+        """Send a signal to the processes of the job that have a handler for it, and to none below those: a shell
+        between them, or a worker that got the handler at its birth, would die of it, or do the work again.
+
+        Returns:
+            How many got it.
+        """
+        asked = self._brood.catchers(number)
+        for pid in asked:
+            send(pid, number)
+        return len(asked)
+
+    def drop(self, script: Script) -> None:
+        """Kill the session of a script that takes too long."""
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(script.pid, signal.SIGKILL)
+
+    def lives(self) -> bool:
+        """Whether a process of the job is left."""
+        return bool(self._brood.living())
 
     def freeze(self) -> List[int]:
         """Stop every process of the job; the ids for `thaw`."""

@@ -1,8 +1,9 @@
-"""Unpacks a .tar.gz as a stream into an empty directory, and never writes outside it."""
+"""Unpacks a .tar.gz stream into an empty directory, and never writes outside it."""
 
 from __future__ import annotations
 
 import gzip
+import io
 import os
 import stat
 import tarfile
@@ -10,22 +11,24 @@ import zlib
 from pathlib import Path
 from typing import IO, Dict, Optional, Set, Tuple, cast
 
-from spotferry.agent.archive import BLOCK_BYTES, STREAM_BYTES, forget_members
+from spotferry.agent.archive import forget_members
 from spotferry.agent.clock import Check
 from spotferry.agent.errors import ArchiveInvalid
+from spotferry.agent.members import BLOCK_BYTES, Bytes, Readable, unzip
 
 _ZEROS = bytes(BLOCK_BYTES)
+_FEW_ZEROS = bytes(64)
 
 
-def unpack(source: Path, target: Path, owner: Optional[Tuple[int, int]], check: Check) -> None:
-    """Unpack the archive `source` into the empty directory `target`.
+def unpack(source: Readable, target: Path, owner: Optional[Tuple[int, int]], check: Check) -> None:
+    """Unpack a .tar.gz stream into the empty directory `target`.
 
     No entry may leave the directory by its name (absolute, `..`), by a link among its parents, or as a hard link to
     what is not in the archive; devices are refused. A symbolic link keeps its text, wherever it points (a virtual
     environment's interpreter is outside), since nothing is ever written through one. Long runs of zeros become holes.
 
     Args:
-        source: the archive.
+        source: the archive; it is read to its end.
         target: where to.
         owner: user and group that everything is to belong to; None leaves it to the agent's user.
         check: called for every block; may raise to give up.
@@ -37,7 +40,7 @@ def unpack(source: Path, target: Path, owner: Optional[Tuple[int, int]], check: 
     unpacking = _Unpacking(target, owner, check)
     try:
         # not tarfile's own "r|gz", which unzips a block at once, however large it gets
-        with gzip.open(source) as plain, tarfile.open(fileobj=plain, mode="r|", bufsize=STREAM_BYTES) as tar:
+        with unzip(source) as plain, tarfile.open(fileobj=cast("IO[bytes]", Forward(plain)), mode="r:") as tar:
             while (entry := tar.next()) is not None:
                 check()
                 unpacking.take(tar, entry)
@@ -45,8 +48,45 @@ def unpack(source: Path, target: Path, owner: Optional[Tuple[int, int]], check: 
             while plain.read(BLOCK_BYTES):  # the sum that tells whether all was whole is at the very end
                 check()
     except (tarfile.TarError, gzip.BadGzipFile, EOFError, zlib.error, UnicodeError) as error:
-        raise ArchiveInvalid(f"{source.name} is damaged: {error}") from error
+        raise ArchiveInvalid(f"the archive is damaged: {error}") from error
     unpacking.finish()
+
+
+class Forward:
+    """A stream as tarfile reads a file: it asks where it is, and skips forward only.
+
+    Args:
+        stream: read from its start.
+    """
+
+    def __init__(self, stream: Readable) -> None:
+        self._stream = stream
+        self._at = 0
+
+    def tell(self) -> int:
+        """How much was read."""
+        return self._at
+
+    def seek(self, to: int) -> int:
+        """Skip to there.
+
+        Raises:
+            tarfile.StreamError: that was read already.
+        """
+        if to < self._at:
+            raise tarfile.StreamError(f"byte {to} was read already")
+        while self._at < to and self.read(min(BLOCK_BYTES, to - self._at)):
+            pass
+        return self._at
+
+    def read(self, size: int) -> bytes:
+        """So many bytes, or fewer at the end."""
+        pieces, left = [], size
+        while left > 0 and (piece := self._stream.read(left)):
+            pieces.append(piece)
+            left -= len(piece)
+        self._at += size - left
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
 
 class _Unpacking:
@@ -93,12 +133,17 @@ class _Unpacking:
             os.mkfifo(place)
             self._settle(place, entry)
         elif entry.isreg():
-            with cast("IO[bytes]", tar.extractfile(entry)) as content:
-                self._copy(content, place)
+            self._copy(self._content(tar, entry), entry.size, place)
             self._settle(place, entry)
             self._files.add(path)
         else:
             raise ArchiveInvalid(f"{entry.name}: neither a file, a directory nor a link; it is refused")
+
+    def _content(self, tar: tarfile.TarFile, entry: tarfile.TarInfo) -> IO[bytes]:
+        """A file's bytes: the archive itself stands before them, but those with holes are put together by tarfile."""
+        if entry.issparse():
+            return cast("IO[bytes]", tar.extractfile(entry))
+        return cast("IO[bytes]", tar.fileobj)
 
     def _inside(self, name: str) -> str:
         """The entry's path, normalised; "" is the directory itself."""
@@ -131,14 +176,18 @@ class _Unpacking:
         os.link(self._target / goal, place, follow_symlinks=False)
         self._files.add(path)
 
-    def _copy(self, content: IO[bytes], place: Path) -> None:
-        with place.open("xb") as file:
-            while block := content.read(BLOCK_BYTES):
+    def _copy(self, content: IO[bytes], size: int, place: Path) -> None:
+        with place.open("xb", buffering=0) as file:
+            while size > 0:
                 self._check()
-                if block == _ZEROS[: len(block)]:
+                block = content.read(min(size, BLOCK_BYTES))
+                if not block:
+                    raise ArchiveInvalid(f"the archive is damaged: it ends in the middle of {place.name}")
+                if block.startswith(_FEW_ZEROS) and block == _ZEROS[: len(block)]:
                     file.seek(len(block), os.SEEK_CUR)
                 else:
-                    file.write(block)
+                    write_all(file, block)
+                size -= len(block)
             file.truncate()
 
     def _settle(self, place: Path, entry: tarfile.TarInfo) -> None:
@@ -149,3 +198,10 @@ class _Unpacking:
     def _own(self, place: Path) -> None:
         if self._owner:
             os.chown(place, *self._owner, follow_symlinks=False)
+
+
+def write_all(file: io.FileIO, block: Bytes) -> None:
+    """Write a block whole; the system may take less at a time."""
+    rest = memoryview(block)
+    while len(rest) > 0:
+        rest = rest[file.write(rest) :]

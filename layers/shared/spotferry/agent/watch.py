@@ -11,6 +11,7 @@ from spotferry.agent.clock import Clock
 from spotferry.agent.console import say
 from spotferry.agent.ec2_metadata import Metadata
 from spotferry.agent.errors import Data
+from spotferry.agent.gce_metadata import Metadata as GceMetadata
 
 POLL_SECONDS = 2.0
 
@@ -54,7 +55,20 @@ class AwsWatcher:
         return notices
 
 
-WATCHERS: Dict[str, Callable[[Mapping[str, str], Clock], Watcher]] = {"aws": AwsWatcher}
+class GcpWatcher:
+    """Compute Engine's notice, in its metadata server: a flag without a time, up to half a minute before the end."""
+
+    def __init__(self, environ: Mapping[str, str], clock: Clock) -> None:
+        del clock  # the server itself waits
+        self._metadata = GceMetadata(environ)
+
+    def __call__(self) -> List[Notice]:
+        """The notice, if it stands; an answer may take as long as the server holds it back."""
+        taken = self._metadata.changed("instance/preempted").upper() == "TRUE"
+        return [Notice("take_back", "preempted", None)] if taken else []
+
+
+WATCHERS: Dict[str, Callable[[Mapping[str, str], Clock], Watcher]] = {"aws": AwsWatcher, "gcp": GcpWatcher}
 """How each cloud is watched, by the provider's name."""
 
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from functools import lru_cache
 
-from spotferry.types.instance import parse_gpus
+from spotferry.types.gpu import parse_gpus
 
 _NVIDIA_MIB = {
     "A10": 24_576,

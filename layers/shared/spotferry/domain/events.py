@@ -1,8 +1,10 @@
 """What can happen to a job: the inputs of its state machine, as plain data."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
+from types import MappingProxyType
 
 from spotferry.types.instance import Attempt, EndedBy
 from spotferry.types.job import Manifest
@@ -56,18 +58,28 @@ class MachineCreated:
 
 @dataclass(frozen=True, slots=True)
 class LaunchFailed:
-    """The cloud refused a launch: there is no machine."""
+    """The cloud refused a launch: there is no machine.
+
+    Attributes:
+        accepted: the cloud had accepted it, and named the machine that it then failed to make.
+    """
 
     instance_id: str
     code: str
     reason: str
+    accepted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class AgentArrived:
-    """The machine's agent said hello."""
+    """The machine's agent said hello.
+
+    Attributes:
+        facts: what it says of the machine.
+    """
 
     instance_id: str
+    facts: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +119,16 @@ class TaskStarted:
     instance_id: str
     restored_from: int | None = None
     why_not: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CommandEnded:
+    """The agent ran the lines of a point of the job's life (`command`: `post_setup`, `pre_checkpoint`, ...)."""
+
+    instance_id: str
+    command: str
+    exit_code: int
+    seconds: float = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,6 +205,14 @@ class NoticeReceived:
 
 
 @dataclass(frozen=True, slots=True)
+class RebalanceAdvised:
+    """The cloud forecasts, in its own word, that it may take the machine back; often it does not."""
+
+    instance_id: str
+    code: str
+
+
+@dataclass(frozen=True, slots=True)
 class MachineCondemned:
     """The broker, or a person, decides that the machine is to end."""
 
@@ -203,6 +233,20 @@ class MachineGone:
     reason: str = ""
     billed_until: datetime | None = None
     ended_by: EndedBy = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointRequested:
+    """A person wants a checkpoint of the running task."""
+
+    by: str
+
+
+@dataclass(frozen=True, slots=True)
+class LimitReached:
+    """The job has used up what its file allows; `limit` says which limit and how much was used, in words."""
+
+    limit: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,6 +279,7 @@ Event = (
     | SetupFailed
     | StartupFailed
     | TaskStarted
+    | CommandEnded
     | CheckpointCommitted
     | CheckpointFailed
     | TaskExited
@@ -242,8 +287,11 @@ Event = (
     | OutputsFailed
     | Released
     | NoticeReceived
+    | RebalanceAdvised
     | MachineCondemned
     | MachineGone
+    | CheckpointRequested
+    | LimitReached
     | CancelRequested
     | RetryRequested
     | HoldExpired

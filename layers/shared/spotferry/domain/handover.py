@@ -2,13 +2,17 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
+from decimal import Decimal
 from enum import Enum
 from typing import Any
 
+from spotferry.domain.costs import attempt_cost
 from spotferry.domain.view import View
 from spotferry.types.instance import Attempt, AttemptPhase
 from spotferry.types.job import HOLD_STATES, JobState
+
+_NANO_USD = Decimal("0.000000001")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +72,9 @@ def end_all(view: View, reason: str) -> View:
 
 def finish(view: View, state: JobState, reason: str) -> View:
     """The job reaches its final state; all its machines are to end."""
-    view = view.with_job(state=state, reason=reason, deadline=None, next_try_at=None, successor_id=None)
+    view = view.with_job(
+        state=state, reason=reason, deadline=None, next_try_at=None, successor_id=None, checkpoint_wanted=0
+    )
     return end_all(view, f"the job is {state}")
 
 
@@ -106,7 +112,8 @@ def close(view: View, instance_id: str, now: datetime, reason: str) -> View:
     attempt = attempt_of(view, instance_id)
     view = changed(view, instance_id, gone_at=now, state="terminated", end_reason=attempt.end_reason or reason)
     left = tuple(i for i in view.job.open_attempts if i != instance_id)
-    return view.with_job(open_attempts=left)
+    cost = attempt_cost(attempt_of(view, instance_id), now).usd
+    return view.with_job(open_attempts=left, spent_usd=(view.job.spent_usd + cost).quantize(_NANO_USD))
 
 
 def lose_owner(view: View, reason: str, now: datetime) -> View:
@@ -115,7 +122,10 @@ def lose_owner(view: View, reason: str, now: datetime) -> View:
     if state.is_final:
         return view
     if state is JobState.CANCELLING:
-        return finish(view, JobState.CANCELLED, "cancelled, and its task is stopped")
+        kept = f"; checkpoint {view.job.checkpoint} can be restored" if view.job.checkpoint else ""
+        if view.job.limit:
+            return finish(view, JobState.FAILED, f"{view.job.limit}; its task is stopped{kept}")
+        return finish(view, JobState.CANCELLED, f"cancelled, and its task is stopped{kept}")
     if state in HOLD_STATES:
         return finish(view, JobState.FAILED, f"{view.job.reason}; nobody asked for a retry before the machine ended")
     hopeless = _hopeless(view, reason)
@@ -142,6 +152,37 @@ def lose(view: View, instance_id: str, reason: str, now: datetime) -> View:
     return lose_owner(view, reason, now) if role is Role.OWNER else view
 
 
+def leave_by(view: View, now: datetime) -> datetime:
+    """When an agent that was told to stop must have left: a last checkpoint gets the time that the one before took."""
+    return now + view.policy.cancel + timedelta(seconds=view.job.last_checkpoint_seconds or 0)
+
+
+def hand_over(view: View, now: datetime) -> View:
+    """The successor stands ready: the owner, which the cloud may take back, saves its work and leaves."""
+    owner = view.owner
+    assert owner is not None
+    view = changed(
+        view,
+        owner.cedana_id,
+        notice_at=now,
+        notice_deadline=leave_by(view, now),
+        end_reason=owner.end_reason or "the job left it before the cloud would take it back",
+    )
+    return interrupt(view, "it moves to its successor")
+
+
+def stay(view: View, successor_id: str, why: str) -> View:
+    """The move ahead of a take-back is given up: the job stays where it is, and its successor ends."""
+    view = end(view.with_job(successor_id=None), successor_id, why)
+    return changed(view, str(view.job.owner_id), advised_at=None)
+
+
+def want_checkpoint(view: View) -> View:
+    """The running task's agent is to make a checkpoint; one that is wanted already is that one."""
+    job = view.job
+    return view if job.wants_checkpoint else view.with_job(checkpoint_wanted=job.checkpoint + 1)
+
+
 def interrupt(view: View, reason: str) -> View:
     """The owner is being lost: the job will go on elsewhere."""
     if view.job.state in {JobState.PROVISIONING, JobState.SETTING_UP, JobState.RUNNING}:
@@ -154,6 +195,8 @@ def wants_machine(view: View) -> bool:
     job, owner = view.job, view.owner
     if job.state is JobState.PENDING:
         return True
-    if job.state not in {JobState.INTERRUPTED, JobState.FINALIZING} or not view.policy.overlap or job.successor_id:
+    if owner is None or not view.policy.overlap or job.successor_id:
         return False
-    return owner is not None and (owner.noticed or owner.ending)
+    if job.state is JobState.RUNNING:
+        return owner.advised_at is not None
+    return job.state in {JobState.INTERRUPTED, JobState.FINALIZING} and (owner.noticed or owner.ending)

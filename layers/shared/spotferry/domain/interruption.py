@@ -16,6 +16,8 @@ class Meaning(StrEnum):
     """The cloud takes the machine: save the work by the deadline (at once when there is none), go on elsewhere."""
     GONE = "gone"
     """The machine is no more."""
+    ADVISED = "advised"
+    """It may be taken: jobs that ask for it move ahead of that."""
     NOTHING = "nothing"
     """The machine stays for now."""
 
@@ -31,9 +33,9 @@ _BY_STATE = {
 
 _BY_KIND = {
     NoticeKind.TAKE_BACK: Meaning.LOSE,
-    # Both are forecasts, minutes to days ahead and often wrong. Leaving early would cost every job a move; the
-    # take-back that follows has a notice of its own, and is acted upon.
-    NoticeKind.REBALANCE: Meaning.NOTHING,
+    # Both are forecasts, minutes to days ahead and often wrong. Leaving early would cost every job a move, so only
+    # those move that ask for it; the take-back that follows has a notice of its own, and is acted upon.
+    NoticeKind.REBALANCE: Meaning.ADVISED,
     NoticeKind.MAINTENANCE: Meaning.NOTHING,
 }
 
@@ -53,6 +55,6 @@ def meta_state(notice: Notice) -> MetaState:
     event = notice.event
     if notice.deadline is not None and not event.termination_time:
         event = event.model_copy(update={"termination_time": int(notice.deadline.timestamp())})
-    stays = meaning(notice) is Meaning.NOTHING
+    stays = meaning(notice) in {Meaning.NOTHING, Meaning.ADVISED}
     reason = CheckpointReason.HEARTBEAT if stays else CheckpointReason.INSTANCE_TERMINATION
     return MetaState(event=event, checkpoint_reason=reason)

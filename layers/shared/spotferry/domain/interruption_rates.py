@@ -6,7 +6,7 @@ from decimal import Decimal
 from types import MappingProxyType
 from typing import NamedTuple
 
-from spotferry.types.instance import Market
+from spotferry.types.instance import Candidate, Market, Offer
 from spotferry.types.provider import PoolRate
 
 _HOURS_PER_MONTH = 730
@@ -101,3 +101,16 @@ def pool_rate(prior: Decimal, history: PoolHistory) -> Decimal:
     if not prior:
         return prior
     return (prior * _BELIEF_HOURS + history.interruptions) / (_BELIEF_HOURS + history.hours)
+
+
+def told_rate(told: Told, candidate: Candidate) -> Decimal | None:
+    """Interruptions an hour that its cloud tells of a candidate's pool, its zone before its region; None: nothing."""
+    offer = candidate.offer
+    if candidate.market != "spot":
+        return None
+    known = [rate for rate in told.get((offer.provider, offer.instance_type.casefold()), ()) if _covers(rate, offer)]
+    return max(known, key=lambda rate: bool(rate.zone)).per_hour if known else None
+
+
+def _covers(rate: ToldRate, offer: Offer) -> bool:
+    return rate.region == offer.region and rate.zone in {"", offer.zone}

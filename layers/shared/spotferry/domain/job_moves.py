@@ -13,6 +13,8 @@ from spotferry.domain.handover import (
     end,
     end_all,
     finish,
+    leave_by,
+    want_checkpoint,
     wants_machine,
 )
 from spotferry.domain.view import View
@@ -37,21 +39,41 @@ def placement_impossible(view: View, event: e.PlacementImpossible, now: datetime
 
 def cancel_requested(view: View, event: e.CancelRequested, now: datetime) -> Moved | None:
     """The job ends as soon as its task is stopped."""
+    return _wind_down(view, JobState.CANCELLED, f"cancelled by {event.by}", now)
+
+
+def limit_reached(view: View, event: e.LimitReached, now: datetime) -> Moved | None:
+    """As a cancel, but the job has failed."""
+    return _wind_down(view.with_job(limit=event.limit), JobState.FAILED, event.limit, now)
+
+
+def _wind_down(view: View, outcome: JobState, why: str, now: datetime) -> Moved:
+    """The task, once it had started, makes a last checkpoint and is stopped; with it the job comes to its outcome."""
     owner = view.owner
     if owner is None:
-        return Moved(finish(view, JobState.CANCELLED, f"cancelled by {event.by}"), f"cancelled by {event.by}")
-    successor = view.job.successor_id
+        return Moved(finish(view, outcome, why), why)
+    successor, started = view.job.successor_id, owner.started_at is not None
     view = view.with_job(
         state=JobState.CANCELLING,
-        reason=f"cancelled by {event.by}; its task is being stopped",
-        deadline=now + view.policy.cancel,
+        reason=f"{why}; its task is being stopped",
+        deadline=leave_by(view, now) if started else now + view.policy.cancel,
         successor_id=None,
+        checkpoint_wanted=0,
     )
+    ended = "the job is cancelled" if outcome is JobState.CANCELLED else "the job has reached a limit"
     if successor:
-        view = end(view, successor, "the job is cancelled")
+        view = end(view, successor, ended)
     if owner.arrived_at is None:
-        view = end_all(view, "the job is cancelled")
-    return Moved(view, f"cancelled by {event.by}; stopping the task")
+        view = end_all(view, ended)
+    return Moved(view, f"{why}; stopping the task" + (" after a last checkpoint" if started else ""))
+
+
+def checkpoint_requested(view: View, event: e.CheckpointRequested, now: datetime) -> Moved | None:
+    """The task's agent is told to make one; a second person asks for the same."""
+    if view.job.wants_checkpoint:
+        return None
+    view = want_checkpoint(view)
+    return Moved(view, f"{event.by} asked for checkpoint {view.job.checkpoint_wanted}")
 
 
 def retry_requested(view: View, event: e.RetryRequested, now: datetime) -> Moved | None:

@@ -78,16 +78,17 @@ def ledger_of(
     Args:
         job: the job.
         attempts: all of its.
-        checkpoints: all that it committed.
+        checkpoints: all that it committed, and those of its parent that it began with.
         bucket: where they are kept.
         now: machines that run and archives that are kept cost up to here.
     """
     heartbeats = sum(attempt.heartbeats for attempt in attempts)
+    own = [c for c in checkpoints if c.manifest.job_id == job.job_id]  # what it began with is its parent's to pay
     return Ledger(
         machines=job_cost(attempts, now),
-        storage_usd=sum((_storage(c, bucket.kept_for, now) for c in checkpoints), Decimal(0)),
-        transfer_usd=_up(attempts, checkpoints, bucket) + _down(job, attempts, checkpoints, bucket),
-        requests_usd=_requests(job, heartbeats, len(attempts), checkpoints),
+        storage_usd=_storage(own, bucket.kept_for, now),
+        transfer_usd=_up(attempts, own, bucket) + _down(job, attempts, checkpoints, bucket),
+        requests_usd=_requests(job, heartbeats, len(attempts), own),
         requests=heartbeats + job.revision,
         jobs=1,
         instances=sum(attempt.launched_at is not None for attempt in attempts),
@@ -100,10 +101,26 @@ def size_bytes(checkpoint: Checkpoint) -> int:
     return sum(part.size_bytes for part in checkpoint.manifest.parts)
 
 
-def _storage(checkpoint: Checkpoint, kept_for: timedelta | None, now: datetime) -> Decimal:
-    kept = max(now - checkpoint.committed_at, timedelta(0))
+def sent_bytes(checkpoint: Checkpoint) -> int:
+    """What travelled for a checkpoint: a part that it took over from one before did not."""
+    return sum(part.size_bytes for part in checkpoint.manifest.parts if part.same_as is None)
+
+
+def _storage(checkpoints: Sequence[Checkpoint], kept_for: timedelta | None, now: datetime) -> Decimal:
+    """Each object from when it came until no checkpoint holds it any more, or it expires."""
+    spans: dict[str, tuple[int, datetime, datetime]] = {}
+    for checkpoint in checkpoints:
+        begin, until = checkpoint.committed_at, checkpoint.pruned_at or now
+        for part in checkpoint.manifest.parts:
+            _, first, last = spans.get(part.key, (0, begin, until))
+            spans[part.key] = part.size_bytes, min(first, begin), max(last, until)
+    return sum((_kept_usd(size, until - begin, kept_for) for size, begin, until in spans.values()), Decimal(0))
+
+
+def _kept_usd(size: int, kept: timedelta, kept_for: timedelta | None) -> Decimal:
+    kept = max(kept, timedelta(0))
     hours = Decimal(min(kept, kept_for or kept) // timedelta(seconds=1)) / 3600
-    return S3_GIB_MONTH * _gib(size_bytes(checkpoint)) * hours / HOURS_PER_MONTH
+    return S3_GIB_MONTH * _gib(size) * hours / HOURS_PER_MONTH
 
 
 def _up(attempts: Sequence[Attempt], checkpoints: Sequence[Checkpoint], bucket: Bucket) -> Decimal:
@@ -112,7 +129,7 @@ def _up(attempts: Sequence[Attempt], checkpoints: Sequence[Checkpoint], bucket: 
     home = f"{bucket.provider}/{bucket.region}"
     return sum(
         (
-            usd_per_gb(origins.get(c.instance_id, home), bucket.provider, bucket.region) * _gib(size_bytes(c))
+            usd_per_gb(origins.get(c.instance_id, home), bucket.provider, bucket.region) * _gib(sent_bytes(c))
             for c in checkpoints
         ),
         Decimal(0),
@@ -125,15 +142,20 @@ def _down(job: Job, attempts: Sequence[Attempt], checkpoints: Sequence[Checkpoin
     total = Decimal(0)
     for attempt in attempts:
         if attempt.arrived_at is not None:
-            before = [c for c in checkpoints if c.manifest.epoch < attempt.epoch]
+            before = [c for c in checkpoints if _came_before(c, attempt)]
             restored = size_bytes(max(before, key=lambda c: c.number)) if before else 0
             total += usd_per_gb(home, attempt.provider, attempt.region) * _gib(upload + restored)
             total += transfer_usd(job.spec.inputs, attempt.provider, attempt.region)
     return total
 
 
+def _came_before(checkpoint: Checkpoint, attempt: Attempt) -> bool:
+    return checkpoint.manifest.job_id != attempt.job_id or checkpoint.manifest.epoch < attempt.epoch
+
+
 def _requests(job: Job, heartbeats: int, attempts: int, checkpoints: Sequence[Checkpoint]) -> Decimal:
-    chunks = sum(-(-part.size_bytes // CHUNK_BYTES) for c in checkpoints for part in c.manifest.parts)
+    parts = [part for c in checkpoints for part in c.manifest.parts if part.same_as is None]
+    chunks = sum(-(-part.size_bytes // CHUNK_BYTES) for part in parts)
     return (
         HEARTBEAT.usd * heartbeats
         + CHANGE.usd * job.revision

@@ -9,13 +9,16 @@ from typing import get_args
 
 from spotferry.domain import events as e
 from spotferry.domain.handover import Role, role_of
+from spotferry.domain.limits import reached_limit
+from spotferry.domain.machine_moves import TAKEN_BACK
 from spotferry.domain.moves import MOVES
 from spotferry.domain.owed import owed
 from spotferry.domain.transitions import NO_OPS, TRANSITIONS
 from spotferry.domain.view import Decision, View
 from spotferry.types.errors import IllegalTransition, StaleAttempt
+from spotferry.types.events import CheckpointReason
 from spotferry.types.instance import Attempt, AttemptPhase
-from spotferry.types.job import HOLD_STATES, Checkpoint, JobState, TimelineEntry
+from spotferry.types.job import HOLD_STATES, Checkpoint, Job, JobState, TimelineEntry
 
 AgentEvent = (
     e.AgentArrived
@@ -23,6 +26,7 @@ AgentEvent = (
     | e.SetupFailed
     | e.StartupFailed
     | e.TaskStarted
+    | e.CommandEnded
     | e.CheckpointCommitted
     | e.CheckpointFailed
     | e.TaskExited
@@ -30,6 +34,9 @@ AgentEvent = (
     | e.OutputsFailed
 )
 """What only an attempt that still takes part may say; `Released` is heard from any."""
+
+MOVES_AHEAD = "rebalance"
+"""The reason of a release ahead of a take-back that is only a forecast: the task has its whole grace."""
 
 _OWNER_ONLY = (e.TaskStarted, e.CheckpointCommitted, e.TaskExited, e.OutputsCommitted, e.OutputsFailed)
 
@@ -115,7 +122,9 @@ def overdue(view: View, now: datetime) -> Iterator[e.Event]:
     A silent agent's machine is ended here, but its job passes on only when the cloud confirms that end.
     """
     job = view.job
-    if job.state in HOLD_STATES and job.deadline and job.deadline <= now:
+    if limit := reached_limit(view, now):
+        yield e.LimitReached(limit)
+    elif job.state in HOLD_STATES and job.deadline and job.deadline <= now:
         yield e.HoldExpired()
     for attempt in view.open_attempts():
         reason = None if attempt.ending else _condemnation(view, attempt, now)
@@ -133,7 +142,7 @@ def _condemnation(view: View, attempt: Attempt, now: datetime) -> str | None:
         late = since + policy.boot <= now
         return f"its agent did not report within {_words(policy.boot.total_seconds())}" if late else None
     if job.state is JobState.CANCELLING and job.deadline and job.deadline <= now:
-        return "its task was not stopped in time after the cancel"
+        return f"its task was not stopped in time after the {'limit' if job.limit else 'cancel'}"
     if attempt.noticed and (attempt.notice_deadline or attempt.notice_at or now) + policy.notice <= now:
         return "it was to be taken back and is still there"
     silent = now - attempt.seen_since()
@@ -151,6 +160,7 @@ class Order(StrEnum):
     CONTINUE = "continue"
     WAIT = "wait"
     GO = "go"
+    CHECKPOINT = "checkpoint"
     RELEASE = "release"
     STOP = "stop"
     RETRY = "retry"
@@ -190,19 +200,30 @@ def directive(view: View, instance_id: str, agent_phase: str = "") -> Directive:
 def _owner_directive(view: View, attempt: Attempt, agent_phase: str) -> Directive:
     job = view.job
     if job.state is JobState.CANCELLING:
-        return Directive(Order.STOP, job.reason)
+        return _last_word(job, attempt)
     taken = attempt.noticed or attempt.ending
     if job.state is JobState.INTERRUPTED or (taken and (job.final_checkpoint or job.state is JobState.SETTING_UP)):
-        return Directive(Order.RELEASE, "instance_termination")
-    if job.state is JobState.SETTING_UP and agent_phase == "held":
+        moves = attempt.advised_at is not None and not (attempt.taken_back or attempt.ending)
+        return Directive(Order.RELEASE, MOVES_AHEAD if moves else TAKEN_BACK)
+    if job.state is JobState.SETTING_UP and (attempt.restarting or agent_phase == "held"):
         return Directive(Order.RETRY, job.reason)
+    if job.state is JobState.RUNNING and job.wants_checkpoint:
+        return Directive(Order.CHECKPOINT, CheckpointReason.HEARTBEAT)
     waiting = agent_phase == "waiting" or attempt.phase is AttemptPhase.READY
     if job.state is JobState.SETTING_UP and waiting:
         return Directive(Order.GO, job.reason)
     return Directive(Order.CONTINUE)
 
 
+def _last_word(job: Job, attempt: Attempt) -> Directive:
+    """A task that had started is kept in a last checkpoint, so that the job can be restored."""
+    if attempt.started_at is None:
+        return Directive(Order.STOP, job.reason)
+    return Directive(Order.RELEASE, TAKEN_BACK if attempt.taken_back else CheckpointReason.JOB_TERMINATION)
+
+
 def wants_attention(view: View, instance_id: str) -> bool:
     """Whether something is going on that the agent should hear of at once, rather than in its next quiet heartbeat."""
-    quiet = view.job.state is JobState.RUNNING or view.job.state.is_final
+    job = view.job
+    quiet = job.state.is_final or (job.state is JobState.RUNNING and not job.wants_checkpoint and not job.successor_id)
     return not quiet or role_of(view, instance_id) is not Role.OWNER

@@ -18,10 +18,11 @@ from spotferry.domain.handover import (
     interrupt,
     lose,
     role_of,
+    want_checkpoint,
     wants_machine,
 )
 from spotferry.domain.view import View
-from spotferry.types.instance import Attempt, AttemptPhase
+from spotferry.types.instance import Attempt, AttemptPhase, EndedBy
 from spotferry.types.job import HOLD_STATES, JobState
 
 TAKEN_BACK = "instance_termination"
@@ -87,9 +88,14 @@ def machine_created(view: View, event: e.MachineCreated, now: datetime) -> Moved
 
 
 def launch_failed(view: View, event: e.LaunchFailed, now: datetime) -> Moved | None:
-    """The cloud refused: the attempt is closed."""
+    """The cloud refused: the attempt is closed.
+
+    A refusal of a repeat does not unmake the machine that the first request made; only the end of an accepted launch
+    does.
+    """
     attempt = attempt_of(view, event.instance_id)
-    if attempt.is_gone or attempt.allocated_id or attempt.arrived_at:
+    made = bool(attempt.allocated_id) and not event.accepted
+    if attempt.is_gone or made or attempt.arrived_at:
         return None
     view = changed(view, event.instance_id, failure_code=event.code, phase=AttemptPhase.RELEASED)
     view = close(view, event.instance_id, now, event.reason)
@@ -121,13 +127,14 @@ def notice_received(view: View, event: e.NoticeReceived, now: datetime) -> Moved
     """A machine is about to end; if the cloud takes it back, that is an interruption."""
     attempt = attempt_of(view, event.instance_id)
     role = role_of(view, event.instance_id)
-    if attempt.noticed or attempt.ending or attempt.is_gone or role is Role.OTHER:
+    known = attempt.taken_back or (attempt.noticed and not event.by_cloud)
+    if known or attempt.ending or attempt.is_gone or role is Role.OTHER:
         return None
     view = changed(
         view,
         event.instance_id,
-        notice_at=now,
-        notice_deadline=event.deadline,
+        notice_at=attempt.notice_at or now,
+        notice_deadline=_sooner(attempt.notice_deadline, event.deadline),
         taken_back=event.by_cloud,
         end_reason=attempt.end_reason if event.by_cloud else attempt.end_reason or event.code,
     )
@@ -139,6 +146,23 @@ def notice_received(view: View, event: e.NoticeReceived, now: datetime) -> Moved
         return Moved(view, f"{message} before the job came to it")
     view = view.with_job(interruptions=view.job.interruptions + event.by_cloud)
     return Moved(interrupt(view, message), message, {"code": event.code})
+
+
+def _sooner(one: datetime | None, other: datetime | None) -> datetime | None:
+    return min(one, other) if one and other else one or other
+
+
+def rebalance_advised(view: View, event: e.RebalanceAdvised, now: datetime) -> Moved | None:
+    """The cloud may take the machine back: a job that asks for it is saved, and moves once another one is ready."""
+    attempt = attempt_of(view, event.instance_id)
+    past = attempt.advised_at or attempt.noticed or attempt.ending or attempt.is_gone
+    if past or not view.job.spec.checkpoint.on_rebalance or role_of(view, event.instance_id) is Role.OTHER:
+        return None
+    view = changed(view, event.instance_id, advised_at=now)
+    told = f"{attempt.provider} may take the machine back soon ({event.code})"
+    if view.job.state is not JobState.RUNNING or role_of(view, event.instance_id) is not Role.OWNER:
+        return Moved(view, told)
+    return Moved(want_checkpoint(view), f"{told}: a checkpoint is made, and the job moves once another one is ready")
 
 
 def machine_condemned(view: View, event: e.MachineCondemned, now: datetime) -> Moved | None:
@@ -166,12 +190,19 @@ def machine_gone(view: View, event: e.MachineGone, now: datetime) -> Moved | Non
         return None
     if role_of(view, event.instance_id) is Role.OWNER and not view.job.state.is_final:
         view = _counted(view, attempt, event)
-    view = changed(view, event.instance_id, billed_until=event.billed_until, ended_by=event.ended_by)
+    ended_by = event.ended_by or _ended_by_us(attempt)
+    view = changed(view, event.instance_id, billed_until=event.billed_until, ended_by=ended_by)
     reason = event.reason or attempt.end_reason or "the cloud ended it"
     view = close(view, event.instance_id, now, reason)
     gone = f"machine {attempt.allocated_id or attempt.cedana_id} is gone"
     view = lose(view, event.instance_id, f"{gone} ({reason})", now)
     return Moved(view, f"{gone}: {reason}")
+
+
+def _ended_by_us(attempt: Attempt) -> EndedBy:
+    """Where the cloud did not tell: a machine that gave the job back, or that we ended, was not taken back."""
+    ours = attempt.ending or attempt.released_at is not None
+    return "us" if ours and attempt.launched_at and not attempt.taken_back else ""
 
 
 def _counted(view: View, attempt: Attempt, event: e.MachineGone) -> View:

@@ -9,11 +9,16 @@ from spotferry.types.job import Job, JobState, TimelineEntry
 
 def accept(job: Job, now: datetime) -> Decision:
     """A new job: its first timeline entry, and the machine it needs."""
+    message = "accepted"
+    if job.restored_from:
+        message += f"; it goes on from checkpoint {job.restored_from} of job {job.parent_job_id}"
+    elif job.parent_job_id:
+        message += f"; it repeats job {job.parent_job_id}"
     job = job.model_copy(
-        update={"state": JobState.PENDING, "revision": 1, "created_at": now, "updated_at": now, "reason": "accepted"}
+        update={"state": JobState.PENDING, "revision": 1, "created_at": now, "updated_at": now, "reason": message}
     )
     entry = TimelineEntry(
-        job_id=job.job_id, revision=1, at=now, event="accepted", from_state="", to_state=job.state, message="accepted"
+        job_id=job.job_id, revision=1, at=now, event="accepted", from_state="", to_state=job.state, message=message
     )
     view = View(job)
     return Decision(view, owed(view), entry)

@@ -21,7 +21,8 @@ def patterns(market: str, machine: Instance, refusal: CapacityError) -> list[tup
             return [(market, f"{machine.region}/{machine.availability_zone}/*")]
         case "region":
             return [(market, f"{machine.region}/*/*")]
-        case "family":
-            return [(market, f"{machine.region}/*/{family}")]
+        case "family" | "type":
+            region = machine.region if refusal.scope == "family" else "*"
+            return [(market, f"{region}/*/{family}")]
         case "provider":
             return [("spot", "*/*/*"), ("on_demand", "*/*/*")]

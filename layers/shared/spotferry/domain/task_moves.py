@@ -13,12 +13,15 @@ from spotferry.domain.handover import (
     attempt_of,
     changed,
     finish,
+    hand_over,
     role_of,
+    stay,
     task_result,
 )
+from spotferry.domain.restarts import restart, will_restart
 from spotferry.domain.view import View
-from spotferry.types.instance import AttemptPhase
-from spotferry.types.job import JobState
+from spotferry.types.instance import Attempt, AttemptPhase
+from spotferry.types.job import JobState, Manifest
 
 
 def agent_arrived(view: View, event: e.AgentArrived, now: datetime) -> Moved | None:
@@ -33,6 +36,7 @@ def agent_arrived(view: View, event: e.AgentArrived, now: datetime) -> Moved | N
         arrived_at=now,
         state="running",
         launched_at=attempt.launched_at or now,
+        facts=dict(event.facts),
     )
     view = view.with_job(startup_failures=0)
     if role_of(view, event.instance_id) is Role.OWNER and view.job.state is JobState.PROVISIONING:
@@ -47,8 +51,12 @@ def setup_finished(view: View, event: e.SetupFinished, now: datetime) -> Moved |
     if attempt.phase is AttemptPhase.READY:
         return None
     view = changed(view, event.instance_id, phase=AttemptPhase.READY, held_because="")
-    waits = " and waits for the job" if role_of(view, event.instance_id) is Role.SUCCESSOR else ""
-    return Moved(view, f"setup done in {event.seconds:.0f} s{waits}", {"seconds": event.seconds})
+    done, data = f"setup done in {event.seconds:.0f} s", {"seconds": event.seconds}
+    if role_of(view, event.instance_id) is not Role.SUCCESSOR:
+        return Moved(view, done, data)
+    if view.job.state is JobState.RUNNING:
+        return Moved(hand_over(view, now), f"{done}; the job moves there, after a last checkpoint", data)
+    return Moved(view, f"{done} and waits for the job", data)
 
 
 def setup_failed(view: View, event: e.SetupFailed, now: datetime) -> Moved | None:
@@ -67,9 +75,16 @@ def startup_failed(view: View, event: e.StartupFailed, now: datetime) -> Moved |
 def _hold(view: View, instance_id: str, state: JobState, why: str, now: datetime) -> Moved | None:
     if attempt_of(view, instance_id).phase is AttemptPhase.HELD:
         return None
+    role = role_of(view, instance_id)
+    if view.job.state is JobState.RUNNING:
+        return (
+            Moved(stay(view, instance_id, why), f"{why}; the task stays where it is")
+            if role is Role.SUCCESSOR
+            else None
+        )
     because = "setup" if state is JobState.SETUP_FAILED else "startup"
-    view = changed(view, instance_id, phase=AttemptPhase.HELD, held_because=because, end_reason=why)
-    if role_of(view, instance_id) is not Role.OWNER or view.job.state is not JobState.SETTING_UP:
+    view = changed(view, instance_id, phase=AttemptPhase.HELD, held_because=because, end_reason=why, restarting=False)
+    if role is not Role.OWNER or view.job.state is not JobState.SETTING_UP:
         return Moved(view, why)
     deadline = now + view.policy.hold
     view = view.with_job(state=state, reason=why, deadline=deadline)
@@ -78,15 +93,42 @@ def _hold(view: View, instance_id: str, state: JobState, why: str, now: datetime
 
 def task_started(view: View, event: e.TaskStarted, now: datetime) -> Moved | None:
     """The task runs."""
-    view = changed(view, event.instance_id, phase=AttemptPhase.READY, held_because="", end_reason="")
-    view = view.with_job(state=JobState.RUNNING, reason="the task runs", deadline=None)
-    if event.restored_from is None:
+    attempt = attempt_of(view, event.instance_id)
+    view = changed(
+        view,
+        event.instance_id,
+        phase=AttemptPhase.READY,
+        held_because="",
+        end_reason="",
+        restarting=False,
+        started_at=attempt.started_at or now,
+    )
+    started_at = view.job.started_at or now
+    view = view.with_job(state=JobState.RUNNING, reason="the task runs", deadline=None, started_at=started_at)
+    if attempt.restarting:
+        message = "the task was started again"
+    elif event.restored_from is None:
         message = "the task started from the beginning"
     else:
         message = f"the task goes on from checkpoint {event.restored_from}"
-    if event.why_not:
-        message += f" ({event.why_not})"
+    if why_not := event.why_not or _passed_over(view, attempt, event):
+        message += f" ({why_not})"
     return Moved(view, message, {"restored_from": event.restored_from})
+
+
+def _passed_over(view: View, attempt: Attempt, event: e.TaskStarted) -> str:
+    """Why it did not go on from the newest checkpoint, where the agent was not offered that."""
+    newest = view.job.checkpoint
+    if attempt.restarting or not newest or event.restored_from == newest:
+        return ""
+    return f"checkpoint {newest} cannot be restored on this machine"
+
+
+def command_ended(view: View, event: e.CommandEnded, now: datetime) -> Moved | None:
+    """Lines around the task's life ran; what a failure means is said by the report that follows it."""
+    outcome = "ran" if event.exit_code == 0 else f"failed with status {event.exit_code}"
+    data = {"command": event.command, "exit_code": event.exit_code, "seconds": event.seconds}
+    return Moved(view, f"{event.command} {outcome} in {event.seconds:.1f} s", data)
 
 
 def checkpoint_committed(view: View, event: e.CheckpointCommitted, now: datetime) -> Moved | None:
@@ -94,27 +136,43 @@ def checkpoint_committed(view: View, event: e.CheckpointCommitted, now: datetime
     manifest = event.manifest
     if manifest.number <= view.job.checkpoint:
         return None
+    over = manifest.task_over and not will_restart(view.job, manifest.exit_code or 0)
     view = view.with_job(
         checkpoint=manifest.number,
         checkpointed=True,
         lost=0,
         last_checkpointed_at=now,
-        final_checkpoint=view.job.final_checkpoint or manifest.task_over,
-        exit_code=manifest.exit_code if manifest.task_over else view.job.exit_code,
+        last_checkpoint_seconds=manifest.seconds,
+        last_checkpoint_paused_seconds=manifest.paused_seconds,
+        final_checkpoint=view.job.final_checkpoint or over,
+        exit_code=manifest.exit_code if over else view.job.exit_code,
     )
     size = sum(part.size_bytes for part in manifest.parts)
-    message = f"checkpoint {manifest.number} committed ({manifest.engine}, {size:,} bytes, for {manifest.reason})"
-    return Moved(view, message, {"number": manifest.number, "size_bytes": size, "reason": manifest.reason})
+    data = {"number": manifest.number, "size_bytes": size, "reason": manifest.reason, "seconds": manifest.seconds}
+    return Moved(view, f"checkpoint {manifest.number} committed ({_how(manifest, size)})", data)
+
+
+def _how(manifest: Manifest, size_bytes: int) -> str:
+    """How a checkpoint was made, in words."""
+    engine = f"{manifest.engine} because {manifest.why}" if manifest.why else manifest.engine
+    words = [engine, f"{size_bytes:,} bytes", f"for {manifest.reason}"]
+    if manifest.seconds is not None:
+        words.append(f"in {manifest.seconds:.1f} s")
+    if manifest.paused_seconds is not None:
+        words.append(f"the task stood still for {manifest.paused_seconds:.1f} s")
+    return ", ".join(words)
 
 
 def checkpoint_failed(view: View, event: e.CheckpointFailed, now: datetime) -> Moved | None:
     """The checkpoint before stays in force."""
     kept = f"checkpoint {view.job.checkpoint} stays in force" if view.job.checkpoint else "there is none to go back to"
-    return Moved(view, f"a checkpoint failed: {event.reason}; {kept}")
+    return Moved(view.with_job(checkpoint_wanted=0), f"a checkpoint failed: {event.reason}; {kept}")
 
 
 def task_exited(view: View, event: e.TaskExited, now: datetime) -> Moved | None:
-    """The task is over, and never runs again."""
+    """The task is over, and never runs again, unless it failed and the job file has it started again."""
+    if attempt_of(view, event.instance_id).restarting or will_restart(view.job, event.exit_code):
+        return restart(view, event.instance_id, event.exit_code)
     view = view.with_job(exit_code=event.exit_code, deadline=None)
     state, reason = task_result(event.exit_code)
     if not event.outputs:

@@ -30,12 +30,15 @@ CANCELLED = JobState.CANCELLED
 _PASSED_ON = (PENDING, PROVISIONING, SETTING_UP, SETUP_FAILED, STARTUP_FAILED)
 """Where a job is once its owner is lost: with its successor as far as that has come, or waiting for a machine."""
 
+_WITH_SUCCESSOR = (RUNNING, INTERRUPTED, FINALIZING)
+"""Where a second machine may be on its way to own the job."""
+
 _TAKEN = (INTERRUPTED,)
 _OVER = (DONE, FAILED)
 
 _MOVES: tuple[tuple[type[e.Event], Mapping[JobState, Iterable[JobState]]], ...] = (
-    (e.LaunchChosen, {PENDING: [PROVISIONING], INTERRUPTED: [INTERRUPTED], FINALIZING: [FINALIZING]}),
-    (e.PlacementDeferred, {PENDING: [PENDING], INTERRUPTED: [INTERRUPTED], FINALIZING: [FINALIZING]}),
+    (e.LaunchChosen, {PENDING: [PROVISIONING], **{s: [s] for s in _WITH_SUCCESSOR}}),
+    (e.PlacementDeferred, {PENDING: [PENDING], **{s: [s] for s in _WITH_SUCCESSOR}}),
     (e.PlacementImpossible, {PENDING: [FAILED]}),
     (e.MachineCreated, {state: [state] for state in JobState}),
     (
@@ -45,7 +48,7 @@ _MOVES: tuple[tuple[type[e.Event], Mapping[JobState, Iterable[JobState]]], ...] 
             PROVISIONING: [PENDING, FAILED, PROVISIONING],
             INTERRUPTED: [INTERRUPTED, FAILED, *_PASSED_ON],
             FINALIZING: [FINALIZING],
-            CANCELLING: [CANCELLING, CANCELLED],
+            CANCELLING: [CANCELLING, CANCELLED, FAILED],
             **{state: [state] for state in (SETTING_UP, RUNNING, *HOLD_STATES, *FINAL_STATES)},
         },
     ),
@@ -53,18 +56,32 @@ _MOVES: tuple[tuple[type[e.Event], Mapping[JobState, Iterable[JobState]]], ...] 
         e.AgentArrived,
         {
             PROVISIONING: [SETTING_UP],
-            INTERRUPTED: [INTERRUPTED],
-            FINALIZING: [FINALIZING],
-            CANCELLING: [CANCELLING],
+            **{state: [state] for state in (*_WITH_SUCCESSOR, CANCELLING)},
         },
     ),
-    (e.SetupFinished, {SETTING_UP: [SETTING_UP], INTERRUPTED: [INTERRUPTED], FINALIZING: [FINALIZING]}),
-    (e.SetupFailed, {SETTING_UP: [SETUP_FAILED], INTERRUPTED: [INTERRUPTED], FINALIZING: [FINALIZING]}),
-    (e.StartupFailed, {SETTING_UP: [STARTUP_FAILED], INTERRUPTED: [INTERRUPTED], FINALIZING: [FINALIZING]}),
+    (
+        e.SetupFinished,
+        {
+            SETTING_UP: [SETTING_UP],
+            RUNNING: [RUNNING, INTERRUPTED],
+            INTERRUPTED: [INTERRUPTED],
+            FINALIZING: [FINALIZING],
+        },
+    ),
+    (e.SetupFailed, {SETTING_UP: [SETUP_FAILED], **{s: [s] for s in _WITH_SUCCESSOR}}),
+    (e.StartupFailed, {SETTING_UP: [STARTUP_FAILED], **{s: [s] for s in _WITH_SUCCESSOR}}),
     (e.TaskStarted, {SETTING_UP: [RUNNING]}),
+    (e.CommandEnded, {s: [s] for s in (SETTING_UP, *_WITH_SUCCESSOR, CANCELLING, *HOLD_STATES)}),
     (e.CheckpointCommitted, {s: [s] for s in (SETTING_UP, RUNNING, INTERRUPTED, FINALIZING, CANCELLING)}),
     (e.CheckpointFailed, {s: [s] for s in (RUNNING, INTERRUPTED, FINALIZING, CANCELLING)}),
-    (e.TaskExited, {s: [FINALIZING, *_OVER] for s in (SETTING_UP, RUNNING, INTERRUPTED)}),
+    (
+        e.TaskExited,
+        {
+            SETTING_UP: [FINALIZING, *_OVER, SETTING_UP],
+            RUNNING: [FINALIZING, *_OVER, SETTING_UP],
+            INTERRUPTED: [FINALIZING, *_OVER, INTERRUPTED],
+        },
+    ),
     (e.OutputsCommitted, {FINALIZING: _OVER}),
     (e.OutputsFailed, {FINALIZING: [FAILED]}),
     (
@@ -73,10 +90,10 @@ _MOVES: tuple[tuple[type[e.Event], Mapping[JobState, Iterable[JobState]]], ...] 
             PENDING: [PENDING],
             PROVISIONING: [PENDING, PROVISIONING],
             SETTING_UP: [PENDING, SETTING_UP],
-            RUNNING: [PENDING, RUNNING],
+            RUNNING: [RUNNING, *_PASSED_ON],
             INTERRUPTED: [INTERRUPTED, *_PASSED_ON],
             FINALIZING: [FINALIZING, FAILED, *_PASSED_ON],
-            CANCELLING: [CANCELLING, CANCELLED],
+            CANCELLING: [CANCELLING, CANCELLED, FAILED],
             **{state: [FAILED, state] for state in HOLD_STATES},
             **{state: [state] for state in FINAL_STATES},
         },
@@ -86,11 +103,12 @@ _MOVES: tuple[tuple[type[e.Event], Mapping[JobState, Iterable[JobState]]], ...] 
         {
             PROVISIONING: _TAKEN,
             SETTING_UP: _TAKEN,
-            RUNNING: _TAKEN,
+            RUNNING: [*_TAKEN, RUNNING],
             INTERRUPTED: _TAKEN,
             FINALIZING: [FINALIZING],
         },
     ),
+    (e.RebalanceAdvised, {s: [s] for s in (PROVISIONING, SETTING_UP, *_WITH_SUCCESSOR)}),
     (
         e.MachineCondemned,
         {
@@ -111,12 +129,20 @@ _MOVES: tuple[tuple[type[e.Event], Mapping[JobState, Iterable[JobState]]], ...] 
             PENDING: [PENDING],
             PROVISIONING: [PENDING, FAILED, PROVISIONING],
             SETTING_UP: [PENDING, FAILED, SETTING_UP],
-            RUNNING: [PENDING, FAILED, RUNNING],
+            RUNNING: [RUNNING, FAILED, *_PASSED_ON],
             INTERRUPTED: [INTERRUPTED, FAILED, *_PASSED_ON],
             FINALIZING: [FINALIZING, FAILED, *_PASSED_ON],
-            CANCELLING: [CANCELLING, CANCELLED],
+            CANCELLING: [CANCELLING, CANCELLED, FAILED],
             **{state: [FAILED, state] for state in HOLD_STATES},
             **{state: [state] for state in FINAL_STATES},
+        },
+    ),
+    (e.CheckpointRequested, {RUNNING: [RUNNING]}),
+    (
+        e.LimitReached,
+        {
+            PENDING: [FAILED],
+            **{state: [CANCELLING] for state in (PROVISIONING, SETTING_UP, RUNNING, INTERRUPTED, *HOLD_STATES)},
         },
     ),
     (
@@ -144,6 +170,10 @@ _ENDING = "the job is being ended already"
 _OVERTAKEN = "the job is over"
 _NOT_HELD = "the job is not on hold any more"
 _MACHINE_LOST = "the machine it is about has lost the job"
+_SENDING = "the task is over, and its outputs are still sent"
+
+_ASKS_FOR_A_STATE = frozenset({e.RetryRequested, e.CheckpointRequested})
+"""What a person asks for makes sense in some states; in any other it is refused, not ignored."""
 
 _PAST_SETUP = (RUNNING, FINALIZING, INTERRUPTED, *HOLD_STATES)
 
@@ -162,10 +192,11 @@ NO_OPS: Mapping[tuple[JobState, type[e.Event]], str] = {
         (e.CheckpointFailed, _LATE, (SETTING_UP, *HOLD_STATES)),
         (e.CheckpointCommitted, _LATE, tuple(HOLD_STATES)),
         (e.TaskExited, _LATE, (FINALIZING,)),
-        *((event, _ENDING, (CANCELLING,)) for event in EVENTS if event is not e.RetryRequested),
-        *((event, _OVERTAKEN, tuple(FINAL_STATES)) for event in EVENTS if event is not e.RetryRequested),
-        *((event, _MACHINE_LOST, (PENDING,)) for event in (e.NoticeReceived, e.MachineCondemned)),
-        (e.NoticeReceived, _LATE, tuple(HOLD_STATES)),
+        *((event, _ENDING, (CANCELLING,)) for event in EVENTS if event not in _ASKS_FOR_A_STATE),
+        *((event, _OVERTAKEN, tuple(FINAL_STATES)) for event in EVENTS if event not in _ASKS_FOR_A_STATE),
+        *((event, _MACHINE_LOST, (PENDING,)) for event in (e.NoticeReceived, e.RebalanceAdvised, e.MachineCondemned)),
+        *((event, _LATE, tuple(HOLD_STATES)) for event in (e.NoticeReceived, e.RebalanceAdvised)),
+        (e.LimitReached, _SENDING, (FINALIZING,)),
         (e.HoldExpired, _NOT_HELD, tuple(JobState)),
     )
     for state in states

@@ -1,6 +1,6 @@
 """The world around a use case: queues, objects, clock, catalogue, clouds."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Protocol, runtime_checkable
@@ -8,6 +8,7 @@ from typing import Protocol, runtime_checkable
 from spotferry.domain.placement import OfferIndex
 from spotferry.domain.view import Effect
 from spotferry.types.base import Value
+from spotferry.types.errors import CapacityError
 from spotferry.types.events import ProviderEvent
 from spotferry.types.instance import Attempt, Candidate, Instance, LaunchRequest
 from spotferry.types.provider import Provider
@@ -72,8 +73,10 @@ class ObjectStore(Protocol):
         """Begin an upload in chunks; its id. Nothing is at the key until it is completed."""
         ...
 
-    def urls_to_put_chunks(self, key: str, upload_id: str, count: int, expires: timedelta) -> Sequence[str]:
-        """An address for each chunk, in order."""
+    def urls_to_put_chunks(
+        self, key: str, upload_id: str, count: int, expires: timedelta, first: int = 1
+    ) -> Sequence[str]:
+        """An address for each of so many chunks, in order; `first` is the number of the first, from 1."""
         ...
 
     def complete_multipart(self, key: str, upload_id: str, etags: Sequence[str]) -> None:
@@ -86,6 +89,14 @@ class ObjectStore(Protocol):
 
     def abort_multipart(self, key: str, upload_id: str) -> None:
         """Give an upload up; succeeds when it is gone."""
+        ...
+
+    def open_uploads(self, prefix: str) -> Sequence[tuple[str, str]]:
+        """Key and id of uploads below a prefix that were begun, and neither completed nor given up; at most 1,000."""
+        ...
+
+    def delete(self, keys: Sequence[str]) -> None:
+        """Delete objects; those that are gone already are no failure."""
         ...
 
 
@@ -138,6 +149,24 @@ class TellsLaunchPrice(Protocol):
 
         Raises:
             ProviderError: the question failed; the price of the catalogue stands.
+        """
+        ...
+
+
+@runtime_checkable
+class SettlesLaunches(Protocol):
+    """A cloud whose `create_instance` returns when the launch was accepted, and that tells later how it ended."""
+
+    def settle_launch(self, attempt: Attempt) -> CapacityError | None:
+        """How the launch that was accepted for the attempt ended; whatever a failed one left behind is ordered away.
+
+        Returns:
+            None when the machine was made; else why it came to nothing. That is final: the token is used up. It is
+            returned, not raised, since a `SkipProvider` that is raised says that the question was denied.
+
+        Raises:
+            NotYet: the cloud is still at it.
+            ProviderError: the question failed; it proves nothing.
         """
         ...
 
@@ -195,6 +224,18 @@ class CloudProvider(Provider, Protocol):
         """
         ...
 
+    def owned_instances(self, region: str) -> Iterator[Instance]:
+        """Every machine of this deployment in the region that is not terminated, by its tags; for the reaper.
+
+        Each has allocated_id, state, the region and `created_at`; `cedana_id` is the attempt it was launched for, ""
+        where the cloud does not tell.
+
+        Raises:
+            ProviderError: the listing failed or was cut short, perhaps after some were yielded; it proves nothing about
+                those that are missing.
+        """
+        ...
+
 
 class Clouds(Protocol):
     """The clouds that this deployment can launch on."""
@@ -216,5 +257,21 @@ class SecretStore(Protocol):
 
         Raises:
             Misconfigured: one of them is not there; the message names it, never a value.
+        """
+        ...
+
+
+COMMANDS = ("post_setup", "pre_checkpoint", "post_checkpoint", "pre_restore", "post_restore")
+"""The points of a job's life that lines can be put at, beside setup and the task itself."""
+
+
+class CommandStore(Protocol):
+    """The deployment's own lines around every job's life."""
+
+    def commands(self) -> Mapping[str, Sequence[str]]:
+        """The lines by the name of their point, of COMMANDS; a point without lines may be left out.
+
+        Raises:
+            Misconfigured: what the operator put there is not that.
         """
         ...

@@ -21,8 +21,8 @@ class Page:
 class JobStore(Protocol):
     """Jobs, their attempts, their timeline, their checkpoints. Reads are strongly consistent unless said otherwise."""
 
-    def create_job(self, job: Job, entry: TimelineEntry) -> None:
-        """Write a new job and the first entry of its timeline in one transaction.
+    def create_job(self, job: Job, entry: TimelineEntry, checkpoints: Sequence[Checkpoint] = ()) -> None:
+        """Write a new job, the first entry of its timeline and the checkpoints it begins with in one transaction.
 
         Raises:
             Conflict: a job of this id exists.
@@ -125,6 +125,12 @@ class JobStore(Protocol):
         """
         ...
 
+    def note_pruned(self, job_id: str, number: int, at: datetime) -> None:
+        """Note that a checkpoint's objects are gone; a plain update that never conflicts with a save. The first time
+        stands, and a checkpoint that is not there is left so.
+        """
+        ...
+
 
 class BanStore(Protocol):
     """Pools that are left alone for a while, for all jobs."""
@@ -140,5 +146,28 @@ class BanStore(Protocol):
     def bans(self, providers: Sequence[str], now: datetime) -> Mapping[tuple[str, str], Sequence[str]]:
         """The patterns in force by (provider, market); what has expired is left out, whether or not it is still
         stored.
+        """
+        ...
+
+
+class SightingStore(Protocol):
+    """What the reaper remembers from poll to poll: machines that were seen, and that nobody owns."""
+
+    def used_regions(self) -> Sequence[tuple[str, str]]:
+        """Every (provider, region) that a launch was ever saved for, in order; from before the save on, for ever."""
+        ...
+
+    def sightings(self, provider: str, region: str, now: datetime) -> Mapping[str, datetime]:
+        """When each machine of the region, by the cloud's id, was first seen without an owner; those that have expired
+        are left out, whether or not they are still stored.
+        """
+        ...
+
+    def note_sighting(
+        self, provider: str, region: str, allocated_id: str, seen: datetime, until: datetime, reason: str
+    ) -> None:
+        """Note a first sighting, which counts until then; one that is in force stays as it is.
+
+        The reason is for people who look at the table.
         """
         ...

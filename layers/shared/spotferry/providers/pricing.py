@@ -9,7 +9,8 @@ from typing import Protocol
 
 from spotferry.providers.context import PricingContext
 from spotferry.types.errors import ProviderError
-from spotferry.types.instance import GPU, GpuInfo, Instance, MemoryInfo, Offer
+from spotferry.types.gpu import GPU, GpuInfo, MemoryInfo
+from spotferry.types.instance import Instance, Offer
 
 NO_PRICE = "no price"
 """Oddity: the cloud lists it without a price above zero in any market; no offer is made."""

@@ -6,6 +6,7 @@ from spotferry.usecases.agents import Authenticate
 from spotferry.usecases.greet_agent import GreetAgent
 from spotferry.usecases.hear_agent import HearAgent
 from spotferry.usecases.keys import agent_key
+from spotferry.usecases.prune_checkpoints import PruneCheckpoints
 from spotferry.usecases.take_archive import TakeArchive
 from spotferry.usecases.word import SayWord
 
@@ -34,7 +35,7 @@ class Agents(Changes):
     @property
     def greet_agent(self) -> GreetAgent:
         """Hellos."""
-        return GreetAgent(self.change, self.say_word, self._wiring.parameters)
+        return GreetAgent(self.change, self.say_word, self._wiring.parameters, self._wiring.parameters)
 
     @property
     def hear_agent(self) -> HearAgent:
@@ -44,7 +45,8 @@ class Agents(Changes):
     @property
     def take_archive(self) -> TakeArchive:
         """Checkpoints and outputs."""
-        return TakeArchive(self.change, self.say_word, self.hear_agent, self._wiring.objects)
+        prune = PruneCheckpoints(self._wiring.store, self._wiring.objects, utc_now)
+        return TakeArchive(self.change, self.say_word, self.hear_agent, self._wiring.objects, prune)
 
 
 def agents() -> Agents:

@@ -10,6 +10,7 @@ from spotferry.runtime.aws_clients import Client
 from spotferry.types.errors import InvalidInput, NotFound, Problem
 
 _MISSING = frozenset({"404", "NoSuchKey", "NotFound", "NoSuchUpload"})
+_DELETED_AT_A_TIME = 1000
 _BROKEN_UPLOAD = frozenset({"InvalidPart", "InvalidPartOrder", "EntityTooSmall", "NoSuchUpload", "MalformedXML"})
 
 
@@ -88,11 +89,13 @@ class Bucket:
         """Begin an upload in chunks; its id."""
         return str(self._client().create_multipart_upload(Bucket=self._name, Key=key)["UploadId"])
 
-    def urls_to_put_chunks(self, key: str, upload_id: str, count: int, expires: timedelta) -> Sequence[str]:
-        """An address for each chunk, in order."""
+    def urls_to_put_chunks(
+        self, key: str, upload_id: str, count: int, expires: timedelta, first: int = 1
+    ) -> Sequence[str]:
+        """An address for each of so many chunks, in order; `first` is the number of the first, from 1."""
         return [
             self._sign("upload_part", {"Key": key, "UploadId": upload_id, "PartNumber": number}, expires)
-            for number in range(1, count + 1)
+            for number in range(first, first + count)
         ]
 
     def complete_multipart(self, key: str, upload_id: str, etags: Sequence[str]) -> None:
@@ -121,6 +124,20 @@ class Bucket:
         except ClientError as error:
             if _code(error) not in _MISSING:
                 raise
+
+    def open_uploads(self, prefix: str) -> Sequence[tuple[str, str]]:
+        """Key and id of uploads below a prefix that were begun, and neither completed nor given up; at most 1,000."""
+        listed = self._client().list_multipart_uploads(Bucket=self._name, Prefix=prefix)
+        return [(str(upload["Key"]), str(upload["UploadId"])) for upload in listed.get("Uploads", ())]
+
+    def delete(self, keys: Sequence[str]) -> None:
+        """Delete objects; those that are gone already are no failure."""
+        for at in range(0, len(keys), _DELETED_AT_A_TIME):
+            batch = [{"Key": key} for key in keys[at : at + _DELETED_AT_A_TIME]]
+            answer = self._client().delete_objects(Bucket=self._name, Delete={"Objects": batch, "Quiet": True})
+            if errors := answer.get("Errors"):
+                code, message = str(errors[0].get("Code", "")), str(errors[0].get("Message", ""))
+                raise ClientError({"Error": {"Code": code, "Message": message}}, "DeleteObjects")
 
     def _sign(self, operation: str, params: dict[str, object], expires: timedelta) -> str:
         return str(

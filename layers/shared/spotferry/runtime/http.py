@@ -1,18 +1,17 @@
-"""HTTP for all functions that have it: one resolver, one table from errors to answers, one way to read a body."""
+"""HTTP for all functions that have it: one router, one table from errors to answers, one way to read a body."""
 
 import base64
 import binascii
 import json
 import re
 from collections.abc import Mapping
-from functools import partial
 from http import HTTPStatus
 from typing import Any
 
-from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
 from pydantic import ValidationError
 
 from spotferry.runtime.observability import count, logger
+from spotferry.runtime.router import Response, Router
 from spotferry.types.errors import (
     Conflict,
     IdempotencyConflict,
@@ -34,6 +33,8 @@ BODY_LIMIT_BYTES = 128 * 1024
 
 AGENT_BODY_LIMIT_BYTES = 6 * 1024 * 1024
 """What Lambda hands over at most: an agent's call brings a piece of log, or the list of its outputs' files."""
+
+_KEY_LENGTH = 256
 
 STATUS: Mapping[type[SpotferryError], HTTPStatus] = {
     InvalidInput: HTTPStatus.UNPROCESSABLE_ENTITY,
@@ -86,16 +87,12 @@ def invalid(error: ValidationError) -> InvalidInput:
     return InvalidInput([Problem(".".join(map(str, found["loc"])), found["msg"]) for found in error.errors()])
 
 
-def resolver() -> APIGatewayHttpResolver:
-    """A resolver that answers every error of ours as a problem document."""
-    app = APIGatewayHttpResolver(serializer=partial(json.dumps, separators=(",", ":"), default=str))
-    app.exception_handler(SpotferryError)(problem)
-    app.exception_handler(ValidationError)(lambda error: problem(invalid(error)))
-    app.not_found(lambda _: problem(NotFound(f"there is no {app.current_event.http_method} {app.current_event.path}")))
-    return app
+def resolver() -> Router:
+    """Routes that answer every error of ours as a problem document."""
+    return Router(lambda error: problem(invalid(error) if isinstance(error, ValidationError) else error))
 
 
-def body_text(app: APIGatewayHttpResolver, limit_bytes: int = BODY_LIMIT_BYTES) -> str:
+def body_text(app: Router, limit_bytes: int = BODY_LIMIT_BYTES) -> str:
     """The request's body as text.
 
     Raises:
@@ -103,9 +100,8 @@ def body_text(app: APIGatewayHttpResolver, limit_bytes: int = BODY_LIMIT_BYTES) 
         InvalidInput: it is empty or not UTF-8.
     """
     event = app.current_event
-    raw = event.body or ""
     try:
-        content = base64.b64decode(raw, validate=True) if event.is_base64_encoded else raw.encode()
+        content = base64.b64decode(event.body, validate=True) if event.is_base64_encoded else event.body.encode()
         text = content.decode()
     except (binascii.Error, UnicodeError) as error:
         raise Malformed([Problem("", "the body is not UTF-8 text")]) from error
@@ -139,7 +135,7 @@ def _refuse_constant(name: str) -> None:
     raise ValueError(f"{name} is no number")
 
 
-def json_body(app: APIGatewayHttpResolver, limit_bytes: int = BODY_LIMIT_BYTES) -> dict[str, Any]:  # Any: JSON
+def json_body(app: Router, limit_bytes: int = BODY_LIMIT_BYTES) -> dict[str, Any]:  # Any: JSON
     """The request's body as a JSON object.
 
     Raises:
@@ -154,24 +150,45 @@ def json_body(app: APIGatewayHttpResolver, limit_bytes: int = BODY_LIMIT_BYTES) 
     return loaded
 
 
-def query(app: APIGatewayHttpResolver) -> Mapping[str, str]:
+def optional_json(app: Router) -> dict[str, Any]:  # Any: JSON
+    """The request's body as a JSON object; {} where there is none.
+
+    Raises:
+        TooLarge, InvalidInput: it is something else.
+    """
+    return json_body(app) if (app.current_event.body or "").strip() else {}
+
+
+def idempotency_key(app: Router) -> str:
+    """The request's Idempotency-Key; "" without one.
+
+    Raises:
+        InvalidInput: it is not what a key can be.
+    """
+    key = app.current_event.headers.get("idempotency-key", "")
+    if len(key) > _KEY_LENGTH or not key.isprintable():
+        raise InvalidInput([Problem("Idempotency-Key", f"must be at most {_KEY_LENGTH} printable characters")])
+    return key
+
+
+def query(app: Router) -> Mapping[str, str]:
     """The query string."""
-    return app.current_event.query_string_parameters or {}
+    return app.current_event.query_string_parameters
 
 
-def whole_number(app: APIGatewayHttpResolver, name: str, default: int, most: int) -> int:
+def whole_number(app: Router, name: str, default: int, most: int) -> int:
     """A number of the query string.
 
     Raises:
         InvalidInput: it is not a whole number from 1 to `most`.
     """
-    said = app.current_event.get_query_string_value(name, str(default)) or ""
+    said = query(app).get(name, str(default))
     if not re.fullmatch(r"[0-9]{1,9}", said) or not 1 <= int(said) <= most:
         raise InvalidInput([Problem(name, f"must be a whole number from 1 to {most}")])
     return int(said)
 
 
-def caller(app: APIGatewayHttpResolver) -> str:
+def caller(app: Router) -> str:
     """Who calls: the IAM user or role, or the token's subject; "local" where nobody authenticates."""
     context = app.current_event.raw_event.get("requestContext") or {}
     authorizer: Mapping[str, Any] = context.get("authorizer") or {}  # Any: whatever authorizer the deployment has

@@ -3,12 +3,13 @@
 from spotferry.providers import registry
 from spotferry.runtime.agent_bundle import agent_bundle
 from spotferry.runtime.changes import Changes
-from spotferry.runtime.wiring import wiring
+from spotferry.runtime.wiring import utc_now, wiring
 from spotferry.usecases.check_launch import CheckLaunch
 from spotferry.usecases.create_instance import AgentBundle, CreateInstance
 from spotferry.usecases.destroy_instance import DestroyInstance
 from spotferry.usecases.handle_interruption import HandleInterruption
 from spotferry.usecases.poll_status import PollStatus
+from spotferry.usecases.reap import Reap
 
 
 class Machines(Changes):
@@ -49,6 +50,12 @@ class Machines(Changes):
     def poll_status(self) -> PollStatus:
         """The sweep."""
         return PollStatus(self.ask_cloud, self._wiring.clouds)
+
+    @property
+    def reap(self) -> Reap:
+        """The end of machines that nobody owns."""
+        wiring = self._wiring
+        return Reap(wiring.store, wiring.clouds, utc_now, wiring.settings.policy.visibility, wiring.reaper_rounds)
 
 
 def machines() -> Machines:

@@ -3,22 +3,30 @@
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
+from typing import Annotated, Literal
 
-from pydantic import ValidationError
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
-from spotferry.ports.cloud import Clock, RegionSettings
+from spotferry.ports.cloud import COMMANDS, Clock, RegionSettings
 from spotferry.runtime.aws_clients import Client
 from spotferry.types.errors import Misconfigured
 
 _KEEP = timedelta(minutes=1)
 _BATCH = 10
+_COMMANDS = TypeAdapter(
+    dict[
+        Literal["post_setup", "pre_checkpoint", "post_checkpoint", "pre_restore", "post_restore"],
+        list[Annotated[str, Field(min_length=1, max_length=4096)]],
+    ],
+    config=ConfigDict(defer_build=True),
+)
 
 
 class Parameters:
     """The deployment's part of the parameter store.
 
     Args:
-        prefix: "/spotferry/<deployment>"; below it are `regions/<provider>/<region>` and `secrets/<name>`.
+        prefix: "/spotferry/<deployment>"; below it are `regions/<provider>/<region>`, `secrets/<name>` and `commands`.
         client: makes the SSM client, on first use.
         clock: tells the time.
     """
@@ -30,6 +38,8 @@ class Parameters:
         self._lock = threading.Lock()
         self._regions: Sequence[RegionSettings] = ()
         self._read_at: datetime | None = None
+        self._commands: Mapping[str, Sequence[str]] = {}
+        self._commands_at: datetime | None = None
 
     def regions(self) -> Sequence[RegionSettings]:
         """The launch regions that were set up; read again after a minute.
@@ -50,6 +60,32 @@ class Parameters:
         for page in pages:
             for parameter in page["Parameters"]:
                 yield _region(str(parameter["Name"]), str(parameter["Value"]))
+
+    def commands(self) -> Mapping[str, Sequence[str]]:
+        """The deployment's own lines around every job's life, from `commands`; read again after a minute.
+
+        Raises:
+            Misconfigured: the parameter is not JSON of names and lists of lines.
+        """
+        with self._lock:
+            now = self._clock()
+            if self._commands_at is None or self._commands_at + _KEEP <= now:
+                self._commands = self._read_commands()
+                self._commands_at = now
+            return self._commands
+
+    def _read_commands(self) -> Mapping[str, Sequence[str]]:
+        name = f"{self._prefix}/commands"
+        found = self._client().get_parameters(Names=[name])["Parameters"]
+        if not found:
+            return {}
+        try:
+            lines = _COMMANDS.validate_json(str(found[0]["Value"]))
+            return {str(point): run for point, run in lines.items()}
+        except ValidationError as error:
+            raise Misconfigured(
+                f"the parameter {name} is not a JSON object of lists of lines, by {', '.join(COMMANDS)}: {error}"
+            ) from error
 
     def resolve(self, names: Iterable[str]) -> Mapping[str, str]:
         """The secrets by name, decrypted; never kept.

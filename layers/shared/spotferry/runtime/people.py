@@ -6,6 +6,7 @@ from spotferry.domain.ledger import Bucket
 from spotferry.runtime.changes import Changes
 from spotferry.runtime.wiring import utc_now, wiring
 from spotferry.types.base import Json
+from spotferry.usecases.begin_again import BeginAgain, Wish
 from spotferry.usecases.read_costs import ReadCosts
 from spotferry.usecases.read_jobs import ReadJobs
 from spotferry.usecases.read_logs import ReadLogs
@@ -51,7 +52,18 @@ class People(Changes):
     @property
     def steer_job(self) -> SteerJob:
         """People's orders."""
-        return SteerJob(self.change, self._wiring.objects)
+        begin = BeginAgain(self._wiring.settings.deployment, self.change, self._wiring.objects)
+        return SteerJob(self.change, begin)
+
+    def steer(self, order: str, job_id: str, by: str, key: str, body: Json) -> Json:
+        """An order to a job, with what the call's body says to it.
+
+        Raises:
+            ValidationError: the body is not what goes with a restore; no other order looks at it.
+            SpotferryError: as `SteerJob`.
+        """
+        wish = Wish.model_validate(body if order == "restore" else {})
+        return {"job": self.read_jobs.full(self.steer_job(order, job_id, by, key, wish))}
 
 
 def people() -> People:

@@ -30,7 +30,7 @@ class Settings(BaseModel):
         the *_seconds: the deployment's patience, see `Policy` and `Pace`.
     """
 
-    model_config = ConfigDict(frozen=True, extra="ignore")
+    model_config = ConfigDict(frozen=True, extra="ignore", defer_build=True)
 
     deployment: str
     region: str = Field(alias="aws_region")

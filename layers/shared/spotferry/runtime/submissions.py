@@ -8,12 +8,10 @@ from pydantic import Field
 
 from spotferry.runtime.http import Malformed, parse_json
 from spotferry.types.base import Value
-from spotferry.types.errors import InvalidInput, InvalidJobFile, Problem
+from spotferry.types.errors import InvalidJobFile, Problem
 from spotferry.types.job import Upload
 from spotferry.types.job_file_reader import read_job_file
 from spotferry.usecases.submit_job import Submission
-
-_KEY_LENGTH = 256
 
 
 class Envelope(Value):
@@ -36,8 +34,6 @@ def read_submission(text: str, owner: str, idempotency_key: str = "") -> Submiss
     Raises:
         InvalidInput: it is neither JSON nor YAML, or wrong; names the field.
     """
-    if len(idempotency_key) > _KEY_LENGTH or not idempotency_key.isprintable():
-        raise InvalidInput([Problem("Idempotency-Key", f"must be at most {_KEY_LENGTH} printable characters")])
     envelope = _envelope(text)
     said = envelope.job_file
     job_text = said if isinstance(said, str) else json.dumps(said)

@@ -1,27 +1,39 @@
-"""The only module that names concrete adapters; `people`, `agents` and `machines` put use cases over them."""
+"""The only module that names concrete adapters; `people`, `agents` and `machines` put use cases over them.
+
+Those that need the SDK or SQLite are loaded when they are first asked for: a cold start is short, and a request that is
+refused never waits for them.
+"""
 
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property, lru_cache, partial
+from importlib import import_module
+from typing import TYPE_CHECKING
 
-from spotferry.catalog.drafts import BucketCatalogues
-from spotferry.catalog.source import CatalogueFile
 from spotferry.domain.boot import agent_token, user_data
 from spotferry.ports.cloud import CloudProvider
 from spotferry.providers import registry
+from spotferry.runtime.ahead import load_ahead
 from spotferry.runtime.aws_clients import Client, client
-from spotferry.runtime.bucket import Bucket
 from spotferry.runtime.parameters import Parameters
 from spotferry.runtime.queues import Queues
 from spotferry.runtime.settings import Settings
-from spotferry.store.dynamo import DynamoStore
-from spotferry.store.models import TableNames
 from spotferry.types.errors import Misconfigured
 from spotferry.types.instance import Attempt
 from spotferry.usecases.plan_job import PlanJob
 from spotferry.usecases.pool_history import ReadHistory
+from spotferry.usecases.reap_rounds import Rounds
+
+if TYPE_CHECKING:
+    from spotferry.catalog.drafts import BucketCatalogues
+    from spotferry.catalog.source import CatalogueFile
+    from spotferry.runtime.bucket import Bucket
+    from spotferry.store.dynamo import DynamoStore
+    from spotferry.store.models import TableNames
+
+load_ahead(os.environ)
 
 
 def utc_now() -> datetime:
@@ -55,21 +67,24 @@ class Wiring:
         return partial(client, service, self.settings.region)
 
     @cached_property
-    def store(self) -> DynamoStore:
+    def store(self) -> "DynamoStore":
         """Jobs, machines and bans."""
-        names = TableNames(
+        store: type[DynamoStore] = import_module("spotferry.store.dynamo").DynamoStore
+        table_names: type[TableNames] = import_module("spotferry.store.models").TableNames
+        names = table_names(
             jobs=self.settings.jobs_table,
             instances=self.settings.instances_table,
             checkpoints=self.settings.checkpoints_table,
             timeline=self.settings.timeline_table,
             bans=self.settings.bans_table,
         )
-        return DynamoStore(names, self.settings.policy, region=self.settings.region)
+        return store(names, self.settings.policy, region=self.settings.region)
 
     @cached_property
-    def objects(self) -> Bucket:
+    def objects(self) -> "Bucket":
         """The bucket."""
-        return Bucket(self.settings.need("bucket"), self.client("s3"))
+        bucket: type[Bucket] = import_module("spotferry.runtime.bucket").Bucket
+        return bucket(self.settings.need("bucket"), self.client("s3"))
 
     @cached_property
     def queue(self) -> Queues:
@@ -83,14 +98,16 @@ class Wiring:
         return Parameters(self.settings.parameter_prefix, self.client("ssm"), utc_now)
 
     @cached_property
-    def catalogue(self) -> CatalogueFile:
+    def catalogue(self) -> "CatalogueFile":
         """Today's offers."""
-        return CatalogueFile.in_bucket(self.objects, utc_now)
+        catalogue: type[CatalogueFile] = import_module("spotferry.catalog.source").CatalogueFile
+        return catalogue.in_bucket(self.objects, utc_now)
 
     @cached_property
-    def catalogues(self) -> BucketCatalogues:
+    def catalogues(self) -> "BucketCatalogues":
         """The catalogue as a file, and the next one."""
-        return BucketCatalogues(self.objects)
+        catalogues: type[BucketCatalogues] = import_module("spotferry.catalog.drafts").BucketCatalogues
+        return catalogues(self.objects)
 
     @cached_property
     def token_secret(self) -> bytes:
@@ -128,6 +145,11 @@ class Wiring:
             deployment=self.settings.deployment, user_data=self.user_data_of, clock=utc_now
         )
         return LoadedClouds(lru_cache(maxsize=None)(lambda name: registry.load(name)(context)))
+
+    @cached_property
+    def reaper_rounds(self) -> Rounds:
+        """What this process knows of the reaper's rounds."""
+        return Rounds()
 
     @cached_property
     def plan_job(self) -> PlanJob:

@@ -6,13 +6,13 @@ from itertools import product
 
 from pynamodb.exceptions import PutError
 
-from spotferry.store.dynamo_attempts import DynamoAttempts
+from spotferry.store.dynamo_sightings import DynamoSightings
 from spotferry.store.failures import condition_failed, translating
 from spotferry.store.keys import MARKETS, check_market, market_key, sortable
 
 
-class DynamoStore(DynamoAttempts):
-    """Job store and ban store in one, over PynamoDB; safe to share between threads.
+class DynamoStore(DynamoSightings):
+    """Job store, ban store and the reaper's notes in one, over PynamoDB; safe to share between threads.
 
     Errors of the service become `NotYet` (busy or away: ask again), `TooLarge` (a record over the limit of an item) or
     `Misconfigured` (a table is missing, a permission is).

@@ -55,11 +55,11 @@ class DynamoJobs:
         self._pause = pause
         self._registered: frozenset[str] = frozenset()
 
-    def create_job(self, job: Job, entry: TimelineEntry) -> None:
-        """Write a new job and the first entry of its timeline in one transaction."""
+    def create_job(self, job: Job, entry: TimelineEntry, checkpoints: Sequence[Checkpoint] = ()) -> None:
+        """Write a new job, the first entry of its timeline and the checkpoints it begins with in one transaction."""
         assert job.job_id == entry.job_id, "the first entry is about the new job"
         assert job.revision == entry.revision, "the first entry has the new job's revision"
-        write_new(self._tables, job, entry, self._pause)
+        write_new(self._tables, job, entry, checkpoints, self._pause)
 
     def get_job(self, job_id: str) -> Job:
         """The job."""
@@ -154,6 +154,18 @@ class DynamoJobs:
             except DoesNotExist as error:
                 raise missing from error
         return read_checkpoint(item.body)
+
+    def note_pruned(self, job_id: str, number: int, at: datetime) -> None:
+        """Note that a checkpoint's objects are gone."""
+        checkpoints = self._tables.checkpoints
+        try:
+            checkpoint = self.get_checkpoint(job_id, number)
+        except NotFound:
+            return
+        if checkpoint.pruned_at is None:
+            body = checkpoint.model_copy(update={"pruned_at": at}).model_dump_json()
+            with translating(f"note that checkpoint {number} of job {job_id} is pruned"):
+                checkpoints(job_id, number, body=body).save(condition=checkpoints.number.exists())
 
     def _get_item(self, job_id: str) -> JobItem:
         missing = NotFound(f"there is no job {job_id}")

@@ -1,6 +1,6 @@
 """One save as one transaction."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from pynamodb.exceptions import PynamoDBException
 from pynamodb.transactions import TransactWrite
@@ -10,11 +10,13 @@ from spotferry.store.failures import through_collisions, translated
 from spotferry.store.keys import allocated_key
 from spotferry.store.models import Tables
 from spotferry.store.records import attempt_actions, attempt_item, job_actions, job_item
-from spotferry.types.job import Job, TimelineEntry
+from spotferry.types.job import Checkpoint, Job, TimelineEntry
 
 
-def write_new(tables: Tables, job: Job, entry: TimelineEntry, pause: Callable[[float], None]) -> None:
-    """Write a new job and its first entry.
+def write_new(
+    tables: Tables, job: Job, entry: TimelineEntry, checkpoints: Sequence[Checkpoint], pause: Callable[[float], None]
+) -> None:
+    """Write a new job, its first entry and the checkpoints it begins with.
 
     Raises:
         Conflict: there is such a job.
@@ -24,6 +26,8 @@ def write_new(tables: Tables, job: Job, entry: TimelineEntry, pause: Callable[[f
     def add(transaction: TransactWrite) -> None:
         transaction.save(job_item(tables.jobs, job, entry.at), condition=tables.jobs.job_id.does_not_exist())
         _add_entry(tables, transaction, entry)
+        for point in checkpoints:
+            _add_checkpoint(tables, transaction, job.job_id, point)
 
     _commit(tables, add, f"create job {job.job_id}", pause)
 
@@ -46,8 +50,7 @@ def write_changes(tables: Tables, changes: Changes, pause: Callable[[float], Non
         _add_attempts(tables, transaction, changes)
         _add_entry(tables, transaction, changes.entry)
         if changes.checkpoint is not None:
-            item = tables.checkpoints(job.job_id, changes.checkpoint.number, body=changes.checkpoint.model_dump_json())
-            transaction.save(item, condition=tables.checkpoints.number.does_not_exist())
+            _add_checkpoint(tables, transaction, job.job_id, changes.checkpoint)
 
     _commit(tables, add, f"save job {job.job_id} at revision {changes.revision}", pause)
 
@@ -62,6 +65,11 @@ def _add_attempts(tables: Tables, transaction: TransactWrite, changes: Changes) 
     for attempt in changes.allocated:
         key = allocated_key(attempt.provider, attempt.region, attempt.allocated_id)
         transaction.save(instances(key, points_to=attempt.cedana_id))
+
+
+def _add_checkpoint(tables: Tables, transaction: TransactWrite, job_id: str, point: Checkpoint) -> None:
+    item = tables.checkpoints(job_id, point.number, body=point.model_dump_json())
+    transaction.save(item, condition=tables.checkpoints.number.does_not_exist())
 
 
 def _add_entry(tables: Tables, transaction: TransactWrite, entry: TimelineEntry) -> None:

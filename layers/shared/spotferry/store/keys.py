@@ -27,6 +27,11 @@ def market_key(provider: str, market: str) -> str:
     return f"{provider}#{market}"
 
 
+def sightings_key(provider: str, region: str) -> str:
+    """Key of the machines of a region that were seen without an owner; beside the bans, and no market's."""
+    return f"ownerless#{provider}#{region}"
+
+
 def check_market(market: str) -> None:
     """A ban in a market that nobody reads would ban nothing.
 
@@ -40,6 +45,12 @@ def check_market(market: str) -> None:
 def region_key(attempt: Attempt) -> str:
     """Key of the attempt's region in the index of the living."""
     return f"{attempt.provider}#{attempt.region}"
+
+
+def parse_region_key(key: str) -> tuple[str, str]:
+    """The cloud and the region that `region_key` wrote."""
+    provider, _, region = key.partition("#")
+    return provider, region
 
 
 def allocated_key(provider: str, region: str, allocated_id: str) -> str:

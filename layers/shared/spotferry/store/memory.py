@@ -13,6 +13,7 @@ from spotferry.ports.store import Page
 from spotferry.store.changes import AGENT_MARKS, Changes, changes_of, without_agent_marks
 from spotferry.store.cursors import Position, check_limit, read_cursor, write_cursor
 from spotferry.store.keys import MARKETS, allocated_key, check_market, market_key, sortable
+from spotferry.store.memory_sightings import MemorySightings
 from spotferry.types.errors import Conflict, NotFound
 from spotferry.types.instance import Attempt
 from spotferry.types.job import Checkpoint, Job, TimelineEntry
@@ -37,10 +38,11 @@ class _Fault:
     after_write: bool
 
 
-class _MemoryLevers:
+class _MemoryLevers(MemorySightings):
     """What a test may do to the store."""
 
     def __init__(self) -> None:
+        super().__init__()
         self._lock = threading.RLock()
         self._tables = _Tables()
         self._frozen: _Tables | None = None
@@ -82,8 +84,8 @@ class _MemoryJobs(_MemoryLevers):
         super().__init__()
         self._policy = policy or Policy()
 
-    def create_job(self, job: Job, entry: TimelineEntry) -> None:
-        """Write a new job and the first entry of its timeline."""
+    def create_job(self, job: Job, entry: TimelineEntry, checkpoints: Sequence[Checkpoint] = ()) -> None:
+        """Write a new job, the first entry of its timeline and the checkpoints it begins with."""
         assert job.job_id == entry.job_id, "the first entry is about the new job"
         assert job.revision == entry.revision, "the first entry has the new job's revision"
         with self._lock:
@@ -92,6 +94,7 @@ class _MemoryJobs(_MemoryLevers):
             self._tables.jobs[job.job_id] = job
             self._tables.created[job.job_id] = sortable(job.created_at or entry.at)
             self._tables.timeline[job.job_id][entry.revision] = entry
+            self._tables.checkpoints[job.job_id].update({point.number: point for point in checkpoints})
 
     def get_job(self, job_id: str) -> Job:
         """The job."""
@@ -116,6 +119,7 @@ class _MemoryJobs(_MemoryLevers):
         if changes is None:
             return
         with self._lock:
+            self._register([*changes.created, *changes.updated])
             self._fail(after_write=False)
             self._check(changes)
             self._write(changes)
@@ -200,6 +204,13 @@ class _MemoryJobs(_MemoryLevers):
             raise NotFound(f"job {job_id} has no checkpoint {number}")
         return found
 
+    def note_pruned(self, job_id: str, number: int, at: datetime) -> None:
+        """Note that a checkpoint's objects are gone."""
+        with self._lock:
+            known = self._tables.checkpoints.get(job_id, {})
+            if number in known and known[number].pruned_at is None:
+                known[number] = known[number].model_copy(update={"pruned_at": at})
+
 
 class _MemoryAttempts(_MemoryJobs):
     def get_attempt(self, instance_id: str) -> Attempt:
@@ -247,7 +258,7 @@ class _MemoryAttempts(_MemoryJobs):
 
 
 class MemoryStore(_MemoryAttempts):
-    """Job store and ban store in one; safe to share between threads.
+    """Job store, ban store and the reaper's notes in one; safe to share between threads.
 
     Levers: `freeze_indexes`, `thaw_indexes`, `conflict_saves`, `fail_saves`.
 

@@ -145,11 +145,18 @@ class TimelineItem(Model):
 
 
 class BanItem(Model):
-    """One pool that is left alone; the table's TTL sweeps it up some time after its end."""
+    """One pool that is left alone, or one machine that was seen without an owner (`keys.sightings_key`).
+
+    The table's TTL sweeps it up some time after its end.
+
+    Attributes:
+        since: of a machine: when it was first seen so.
+    """
 
     market = UnicodeAttribute(hash_key=True)
     pool = UnicodeAttribute(range_key=True)
     until = UnicodeAttribute()
+    since = UnicodeAttribute(null=True)
     reason = UnicodeAttribute()
     expires_at_epoch = NumberAttribute()
 

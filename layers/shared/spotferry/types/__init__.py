@@ -29,20 +29,17 @@ from spotferry.types.errors import (
     UnknownLaunchError,
 )
 from spotferry.types.events import CheckpointReason, MetaState, Notice, NoticeKind, ProviderEvent
+from spotferry.types.gpu import GPU, GpuInfo, MemoryInfo, parse_gpus
 from spotferry.types.instance import (
-    GPU,
     INSTANCE_STATES,
     Attempt,
     AttemptPhase,
     Candidate,
     CedanaCluster,
-    GpuInfo,
     Instance,
     LaunchRequest,
-    MemoryInfo,
     Offer,
     SerializedInstance,
-    parse_gpus,
 )
 from spotferry.types.job import (
     FINAL_STATES,

@@ -1,16 +1,15 @@
 """Machines: what is offered, what was bought, and one attempt to run a job on one."""
 
-import ast
-import json
 from collections.abc import Mapping
 from datetime import datetime
 from decimal import Decimal
 from enum import StrEnum
 from typing import Any, Literal
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from spotferry.types.base import RECORD_VERSION, JsonMoney, Money, Record, Time, Value
+from spotferry.types.gpu import GpuInfo, parse_gpus
 
 INSTANCE_STATES: Mapping[str, int] = {
     "pending": 0,
@@ -22,50 +21,6 @@ INSTANCE_STATES: Mapping[str, int] = {
 """The states of a machine, with the seed's numbers."""
 
 Market = Literal["spot", "on_demand"]
-
-
-class MemoryInfo(Record):
-    """How much memory one GPU has."""
-
-    size_in_mib: int = Field(default=0, alias="SizeInMiB")
-
-
-class GPU(Record):
-    """One kind of GPU in a machine."""
-
-    name: str = Field(default="", alias="Name")
-    manufacturer: str = Field(default="", alias="Manufacturer")
-    count: int = Field(default=0, alias="Count")
-    memory_info: MemoryInfo = Field(default_factory=MemoryInfo, alias="MemoryInfo")
-
-
-class GpuInfo(Record):
-    """All GPUs of a machine."""
-
-    gpus: tuple[GPU, ...] = Field(default=(), alias="Gpus")
-    total_gpu_memory_in_mib: int = Field(default=0, alias="TotalGpuMemoryInMiB")
-
-
-def parse_gpus(text: str) -> GpuInfo:
-    """GPU text as JSON or as a Python literal with single quotes, as price lists have it.
-
-    Empty or malformed text gives an empty GpuInfo, never an exception.
-    """
-    if not text.strip():
-        return GpuInfo()
-    # Any: the text may hold any literal; the model says what it must be.
-    loaded: Any
-    try:
-        loaded = json.loads(text)
-    except ValueError:
-        try:
-            loaded = ast.literal_eval(text)
-        except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
-            return GpuInfo()
-    try:
-        return GpuInfo.model_validate(loaded)
-    except (ValidationError, RecursionError):
-        return GpuInfo()
 
 
 class Instance(Record):
@@ -236,6 +191,11 @@ class Attempt(Instance):
         agent_key_sha256: digest of the key that its first hello brought; "" before.
         last_seen: last word of its agent; a plain update that never conflicts with a decision.
         held_because: what failed, while phase is HELD: "setup" or "startup".
+        facts: what its agent said of the machine at hello (arch, kernel, cpu_flags): what a checkpoint may need.
+        interruptions_per_hour: how often its pool takes machines back, as far as was known at launch; None: by class.
+        started_at: when the task first started on it: from then on there is something to save.
+        restarting: the task failed by itself, and is to be started again on it.
+        advised_at: when the cloud forecast that it may take it back, and the job was to leave at that.
     """
 
     version: int = RECORD_VERSION
@@ -267,6 +227,11 @@ class Attempt(Instance):
     agent_key_sha256: str = ""
     last_seen: Time | None = None
     held_because: Literal["", "setup", "startup"] = ""
+    facts: Mapping[str, str] = {}
+    interruptions_per_hour: Money | None = None
+    started_at: Time | None = None
+    restarting: bool = False
+    advised_at: Time | None = None
 
     @property
     def is_gone(self) -> bool:

@@ -2,12 +2,13 @@
 
 import json
 from collections.abc import Mapping
+from decimal import Decimal
 from enum import StrEnum
 from typing import Any, Self
 
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
-from spotferry.types.base import RECORD_VERSION, Record, Time, Value
+from spotferry.types.base import RECORD_VERSION, Money, Record, Time, Value
 from spotferry.types.errors import InvalidInput, Problem
 from spotferry.types.events import CheckpointReason
 from spotferry.types.instance import SerializedInstance
@@ -39,7 +40,7 @@ class JobState(StrEnum):
 FINAL_STATES = frozenset({JobState.DONE, JobState.FAILED, JobState.CANCELLED})
 HOLD_STATES = frozenset({JobState.SETUP_FAILED, JobState.STARTUP_FAILED})
 
-_REFERENCES = TypeAdapter(list[SerializedInstance])
+_REFERENCES = TypeAdapter(list[SerializedInstance], config=ConfigDict(defer_build=True))
 
 
 class Upload(Value):
@@ -84,7 +85,16 @@ class Job(Record):
         lost: machines in a row that ended without the cloud taking them back, since the last checkpoint.
         next_try_at: before this nothing is placed; tries counts the fruitless ones in a row.
         deadline: when a hold or a cancel runs out.
-        parent_job_id: the job that this one repeats, "" for none.
+        parent_job_id: the job that this one repeats or goes on from, "" for none.
+        restored_from: number of the parent's checkpoint that it began from, 0 for none; its own are numbered on.
+        checkpoint_wanted: number of the checkpoint that somebody asked for; it stands until the job has that many, or
+            one failed. 0: none is asked for.
+        last_checkpoint_seconds: what the last checkpoint took from the decision to its commit; None: not known.
+        last_checkpoint_paused_seconds: how long the task stood still for it; None: not known.
+        started_at: when its task first started.
+        restarts: how often the task was started again after it had failed by itself.
+        spent_usd: what its machines that are gone have cost, with their disks.
+        limit: the limit that ends it, in words; "" for none.
     """
 
     version: int = RECORD_VERSION
@@ -120,11 +130,24 @@ class Job(Record):
     tries: int = 0
     deadline: Time | None = None
     parent_job_id: str = ""
+    restored_from: int = 0
+    checkpoint_wanted: int = 0
+    last_checkpoint_seconds: float | None = None
+    last_checkpoint_paused_seconds: float | None = None
+    started_at: Time | None = None
+    restarts: int = 0
+    spent_usd: Money = Decimal(0)
+    limit: str = ""
 
     @property
     def is_settled(self) -> bool:
         """Final, and none of its machines is left."""
         return self.state.is_final and not self.open_attempts
+
+    @property
+    def wants_checkpoint(self) -> bool:
+        """Somebody asked for a checkpoint that is not there yet."""
+        return self.checkpoint_wanted > self.checkpoint
 
     def get_instance_ids(self) -> list[SerializedInstance]:
         """The attempts' ids, oldest first.
@@ -180,12 +203,14 @@ class ArchivePart(Value):
         key: where it is in the bucket.
         size_bytes: its size.
         sha256: digest of its bytes, hex.
+        same_as: number of the checkpoint from which it was taken over; None: it was sent for this archive.
     """
 
     name: str
     key: str
     size_bytes: int = Field(ge=0)
     sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
+    same_as: int | None = None
 
 
 class FileDigest(Value):
@@ -207,6 +232,9 @@ class Manifest(Record):
         files: the outputs' files; empty for a checkpoint.
         files_complete: there are no files in the outputs that `files` does not list.
         machine: what it was made on (arch, kernel), for engines that care.
+        why: why this engine made it, for people.
+        seconds: what it took from the decision to the commit; None: not said.
+        paused_seconds: how long the task stood still for it; None: not said.
     """
 
     version: int = RECORD_VERSION
@@ -223,10 +251,17 @@ class Manifest(Record):
     files: tuple[FileDigest, ...] = ()
     files_complete: bool = True
     machine: Mapping[str, str] = {}
+    why: str = ""
+    seconds: float | None = None
+    paused_seconds: float | None = None
 
 
 class Checkpoint(Record):
-    """The stored record of a committed checkpoint: table Checkpoints, key (job_id, number)."""
+    """The stored record of a committed checkpoint: table Checkpoints, key (job_id, number).
+
+    Attributes:
+        pruned_at: when its objects left the bucket, since newer ones are kept; None: it can be restored.
+    """
 
     version: int = RECORD_VERSION
     job_id: str
@@ -235,3 +270,4 @@ class Checkpoint(Record):
     manifest: Manifest
     instance_id: str
     committed_at: Time
+    pruned_at: Time | None = None

@@ -8,6 +8,7 @@ from pydantic import BeforeValidator, Field
 
 from spotferry.types.base import JsonMoney, Value
 from spotferry.types.job_file_inputs import default_path
+from spotferry.types.job_file_recovery import CheckpointOptions, RetryOptions
 
 Amount = JsonMoney
 """A number as a person wrote it: Decimal inside, a JSON number outside."""
@@ -101,6 +102,7 @@ class JobFile(Value):
         setup: lines that prepare a fresh machine.
         task: the work.
         restored_task: runs instead of the task after a restore; empty: the task runs again.
+        post_setup, pre_checkpoint, post_checkpoint, pre_restore, post_restore: lines that run at these points.
         name, project, labels: for people and for the bill.
         env: environment of setup and task.
         secrets: names of parameters under the deployment's prefix; each becomes an environment variable of its name.
@@ -109,6 +111,10 @@ class JobFile(Value):
         inputs: objects that are copied to the machine before setup.
         objective: what is to be least: the price of an hour, or what the whole run is expected to cost.
         expected_hours: how long the work takes on one machine; 0 when nobody knows.
+        checkpoint: when and how it is checkpointed.
+        retry: what becomes of a task that fails by itself.
+        max_duration_hours: the job ends so long after its task first started; 0 for no limit.
+        max_cost_usd: the job ends when its machines and their disks have cost so much; 0 for no limit.
     """
 
     job_file_path: str = ""
@@ -118,6 +124,11 @@ class JobFile(Value):
     setup: Commands = Field(default_factory=Commands)
     task: Commands = Field(default_factory=Commands)
     restored_task: Commands = Field(default_factory=Commands)
+    post_setup: Commands = Field(default_factory=Commands)
+    pre_checkpoint: Commands = Field(default_factory=Commands)
+    post_checkpoint: Commands = Field(default_factory=Commands)
+    pre_restore: Commands = Field(default_factory=Commands)
+    post_restore: Commands = Field(default_factory=Commands)
     name: str = ""
     project: str = ""
     labels: Mapping[str, str] = {}
@@ -128,3 +139,7 @@ class JobFile(Value):
     inputs: tuple[Input, ...] = ()
     objective: Objective = "price"
     expected_hours: Amount = Field(default=Decimal(0), ge=0)
+    checkpoint: CheckpointOptions = Field(default_factory=CheckpointOptions)
+    retry: RetryOptions = Field(default_factory=RetryOptions)
+    max_duration_hours: Amount = Field(default=Decimal(0), ge=0)
+    max_cost_usd: JsonMoney = Field(default=Decimal(0), ge=0)

@@ -5,7 +5,19 @@ from decimal import Decimal
 from functools import partial
 
 from spotferry.types.job_file_inputs import check_inputs
-from spotferry.types.job_file_values import JobFileValues, noun
+from spotferry.types.job_file_recovery import (
+    ENGINES,
+    MAX_EXIT_CODE,
+    MAX_INTERVAL_SECONDS,
+    MAX_KEEP,
+    MAX_RESTARTS,
+    MIN_INTERVAL_SECONDS,
+    OTHER_SIGNAL_NAMES,
+    SIGNALS,
+    check_checkpoint_path,
+    check_recovery,
+)
+from spotferry.types.job_file_values import COMMAND_KEYS, JobFileValues, noun
 from spotferry.types.job_file_words import (
     check_image,
     check_input_path,
@@ -20,19 +32,6 @@ from spotferry.types.job_file_words import (
     nearest,
 )
 from spotferry.types.yaml_nodes import Entry, Value
-
-NOT_YET: Mapping[str, tuple[str, ...]] = {
-    "post_setup": (),
-    "pre_checkpoint": (),
-    "post_checkpoint": (),
-    "pre_restore": (),
-    "post_restore": (),
-    "checkpoint": ("engine", "paths", "signal", "interval_seconds", "keep"),
-    "retry": ("max_restarts", "on_exit_codes"),
-    "max_duration_hours": (),
-    "max_cost_usd": (),
-}
-"""Keys that a job file will have, with the keys below them; refused until they are built."""
 
 MAX_LABELS = 20
 MAX_INPUTS = 100
@@ -53,6 +52,8 @@ class JobFileKeys(JobFileValues):
         super().__init__()
         self._specs = self._specs_readers()
         self._input = self._input_readers()
+        self._checkpoint = self._checkpoint_readers()
+        self._retry = self._retry_readers()
         self._commands: Mapping[str, Read] = {"run": self._run}
         commands = partial(self._mapping, readers=self._commands)
         self._root: Mapping[str, Read] = {
@@ -60,9 +61,7 @@ class JobFileKeys(JobFileValues):
             "work_dir": partial(self._checked, check=check_work_dir),
             "containerized": self._containerized,
             "instance_specs": partial(self._mapping, readers=self._specs),
-            "setup": commands,
-            "task": commands,
-            "restored_task": commands,
+            **dict.fromkeys(COMMAND_KEYS, commands),
             "name": self._title,
             "project": self._title,
             "labels": self._labels,
@@ -73,6 +72,26 @@ class JobFileKeys(JobFileValues):
             "inputs": self._inputs,
             "objective": partial(self._one_of, known=_OBJECTIVES),
             "expected_hours": partial(self._number, top=Decimal(MAX_HOURS)),
+            "checkpoint": partial(self._mapping, readers=self._checkpoint),
+            "retry": partial(self._mapping, readers=self._retry),
+            "max_duration_hours": partial(self._number, top=Decimal(MAX_HOURS)),
+            "max_cost_usd": partial(self._number, top=_MAX_SIZE),
+        }
+
+    def _checkpoint_readers(self) -> Mapping[str, Read]:
+        return {
+            "engine": partial(self._one_of, known=ENGINES),
+            "paths": partial(self._words, check=check_checkpoint_path),
+            "signal": self._signal,
+            "interval_seconds": self._interval,
+            "keep": partial(self._number, least=1, top=Decimal(MAX_KEEP), whole=True),
+            "on_rebalance": self._truth,
+        }
+
+    def _retry_readers(self) -> Mapping[str, Read]:
+        return {
+            "max_restarts": partial(self._number, top=Decimal(MAX_RESTARTS), whole=True),
+            "on_exit_codes": self._exit_codes,
         }
 
     def _input_readers(self) -> Mapping[str, Read]:
@@ -109,6 +128,9 @@ class JobFileKeys(JobFileValues):
         fields = self._mapping("", root, self._root)
         self._check_task(root, fields)
         self._check_secrets(fields)
+        if not self.problems:
+            for problem in check_recovery(fields):
+                self._refuse(problem.field, problem.message, self.lines[problem.field])
         return fields
 
     def _check_task(self, root: Value, fields: Mapping[str, object]) -> None:
@@ -139,30 +161,17 @@ class JobFileKeys(JobFileValues):
         return fields
 
     def _unknown(self, path: str, entry: Entry, readers: Mapping[str, Read]) -> None:
-        at_root = readers is self._root
-        if at_root and entry.key in NOT_YET:
-            self._not_yet(entry)
-            return
-        known = [*readers, *(NOT_YET if at_root else ())]
-        meant = self._elsewhere(entry.key) or nearest(entry.key, known)
+        meant = self._elsewhere(entry.key) or nearest(entry.key, [*readers])
         hint = f"did you mean {meant}?" if meant else f"known here: {', '.join(readers)}"
         self._refuse(path, f"is not a key of a job file; {hint}", entry.line)
 
     def _elsewhere(self, key: str) -> str:
         if key in self._specs:
             return f"instance_specs.{key}"
+        for section, readers in (("checkpoint", self._checkpoint), ("retry", self._retry)):
+            if key in readers:
+                return f"{section}.{key}"
         return "task.run" if key in {"run", "command", "commands"} else key if key in self._root else ""
-
-    def _not_yet(self, entry: Entry) -> None:
-        below = NOT_YET[entry.key]
-        if not below or entry.value.kind != "map" or not entry.value.entries:
-            self._refuse(entry.key, "not yet built; leave it out", entry.line)
-            return
-        for inner in entry.value.entries:
-            meant = nearest(inner.key, below)
-            hint = f"did you mean {meant}?" if meant else f"known here: {', '.join(below)}"
-            message = "not yet built; leave it out" if inner.key in below else f"is not a key of a job file; {hint}"
-            self._refuse(f"{entry.key}.{inner.key}", message, inner.line)
 
     def _arch(self, field: str, value: Value) -> str:
         return self._one_of(field, value, _ARCHES, _OTHER_NAMES)
@@ -174,6 +183,23 @@ class JobFileKeys(JobFileValues):
             hint = "; did you mean fallback?" if nearest(value.text, ("fallback",)) else ""
             self._refuse(field, f"must be true, false or fallback, not {noun(value)}{hint}", value.line)
         return "fallback"
+
+    def _signal(self, field: str, value: Value) -> str:
+        blank = value.kind == "str" and not value.text
+        return "" if blank else self._one_of(field, value, SIGNALS, OTHER_SIGNAL_NAMES)
+
+    def _interval(self, field: str, value: Value) -> Decimal:
+        least = 0 if value.text == "0" else MIN_INTERVAL_SECONDS
+        return self._number(field, value, Decimal(MAX_INTERVAL_SECONDS), least=least, whole=True)
+
+    def _exit_codes(self, field: str, value: Value) -> list[Decimal]:
+        if value.kind == "map":
+            self._refuse(field, "must be a list of exit codes, not a mapping", value.line)
+            return []
+        items = list(value.items) if value.kind == "list" else [value]
+        paths = [f"{field}.{number}" if value.kind == "list" else field for number in range(len(items))]
+        top = Decimal(MAX_EXIT_CODE)
+        return [self._number(path, item, top, least=1, whole=True) for path, item in zip(paths, items, strict=True)]
 
     def _inputs(self, field: str, value: Value) -> list[dict[str, object]]:
         if value.kind != "list":

@@ -1,5 +1,6 @@
 """Reading a job file as people write it: every problem at once, each with its key and its line."""
 
+from importlib import import_module
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -7,7 +8,7 @@ from pydantic import ValidationError
 from spotferry.types.errors import InvalidJobFile, Problem
 from spotferry.types.job_file import JobFile
 from spotferry.types.job_file_keys import JobFileKeys
-from spotferry.types.yaml_nodes import MalformedYaml, read_values
+from spotferry.types.yaml_nodes import MalformedYaml, Value
 
 MAX_BYTES = 64 * 1024
 
@@ -51,7 +52,7 @@ def read_job_file(text: str, path: str = "") -> JobFile:
     if len(text.encode("utf-8", "replace")) > MAX_BYTES:
         raise _too_large(path)
     try:
-        root = read_values(text.removeprefix("\ufeff"))
+        root = _read_values(text.removeprefix("\ufeff"))
     except MalformedYaml as error:
         raise _refused(path, error.message, error.line) from error
     if root is None or root.kind == "null":
@@ -65,6 +66,12 @@ def read_job_file(text: str, path: str = "") -> JobFile:
     except ValidationError as error:
         raise InvalidJobFile(path, [_problem(keys, e["loc"], e["msg"]) for e in error.errors()]) from error
     return job_file.model_copy(update={"job_file_path": path}) if path else job_file
+
+
+def _read_values(text: str) -> Value | None:
+    """The document's root; the YAML library is loaded by the first file that is read."""
+    root: Value | None = import_module("spotferry.types.yaml_reader").read_values(text)
+    return root
 
 
 def _problem(keys: JobFileKeys, loc: tuple[int | str, ...], message: str) -> Problem:

@@ -9,6 +9,17 @@ from spotferry.types.job_file_words import check_title, nearest
 from spotferry.types.yaml_nodes import Entry, Value
 
 MAX_WORDS = 100
+COMMAND_KEYS = (
+    "setup",
+    "task",
+    "restored_task",
+    "post_setup",
+    "pre_checkpoint",
+    "post_checkpoint",
+    "pre_restore",
+    "post_restore",
+)
+"""Keys that hold lines to run."""
 _NUMBER = re.compile(r"[+-]?\d{1,12}(\.\d{1,12})?")
 _NOUNS = {"list": "a list", "map": "a mapping", "null": "nothing", "bool": "true or false"}
 
@@ -35,7 +46,7 @@ class JobFileValues:
 
     def _entries(self, field: str, value: Value) -> list[Entry]:
         if value.kind != "map":
-            below = " with `run:` below it" if field in {"setup", "task", "restored_task"} else ""
+            below = " with `run:` below it" if field in COMMAND_KEYS else ""
             self._refuse(field, f"must be a mapping{below}, not {noun(value)}", value.line)
             return []
         entries: dict[str, Entry] = {}
@@ -66,7 +77,7 @@ class JobFileValues:
             self._refuse(field, f"{text!r} {fault}", value.line)
         return text
 
-    def _number(self, field: str, value: Value, top: Decimal, *, whole: bool = False) -> Decimal:
+    def _number(self, field: str, value: Value, top: Decimal, *, least: int = 0, whole: bool = False) -> Decimal:
         kind = "a whole number" if whole else "a number"
         if value.kind not in {"int", "float", "str"} or not _NUMBER.fullmatch(value.text):
             self._refuse(field, f"must be {kind}, not {noun(value)}", value.line)
@@ -74,8 +85,8 @@ class JobFileValues:
         number = Decimal(value.text)
         if whole and number != int(number):
             self._refuse(field, f"must be {kind}, not {value.text}", value.line)
-        elif not 0 <= number <= top:
-            self._refuse(field, f"must be from 0 to {top}, not {value.text}", value.line)
+        elif not least <= number <= top:
+            self._refuse(field, f"must be from {least} to {top}, not {value.text}", value.line)
         return number
 
     def _truth(self, field: str, value: Value) -> bool:

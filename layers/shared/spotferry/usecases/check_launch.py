@@ -4,16 +4,20 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from spotferry.domain import events as e
+from spotferry.domain import view as effects
 from spotferry.domain.view import View
 from spotferry.ports.cloud import Clouds
-from spotferry.types.errors import NotFound, ProviderError
+from spotferry.types.errors import NotFound, NotYet, ProviderError
 from spotferry.types.instance import Attempt
 from spotferry.usecases.launch import AskCloud, would_be_visible
 
 
 @dataclass(frozen=True, slots=True)
 class CheckLaunch:
-    """Finds the machine of an attempt by what it carries, or repeats the request that was saved."""
+    """Finds the machine of an attempt by what it carries, or repeats the request that was saved.
+
+    Of a launch that was only accepted so far it asks how it ended.
+    """
 
     ask: AskCloud
     clouds: Clouds
@@ -30,7 +34,11 @@ class CheckLaunch:
         except NotFound:
             return
         attempt = view.attempts[instance_id]
-        if attempt.allocated_id or attempt.is_gone or attempt.ending:
+        if attempt.is_gone or attempt.ending:
+            return
+        if attempt.allocated_id:
+            if not attempt.arrived_at:
+                self._settle(job_id, attempt)
             return
         try:
             machine = self.clouds.provider(attempt.provider).find_instance(attempt)
@@ -43,6 +51,17 @@ class CheckLaunch:
         elif would_be_visible(view, attempt, now := self.ask.clock()) and _is_silent(view, attempt, now):
             gone = e.MachineGone(instance_id, "the machine that its agent reported from is gone")
             self.ask.change(job_id, gone, instance_id)
+
+    def _settle(self, job_id: str, attempt: Attempt) -> None:
+        try:
+            self.ask.settle(job_id, attempt)
+        except NotYet:
+            # It ends when the agent says hello, or when the patience with its boot does.
+            again = effects.CheckLaunch(job_id, attempt.cedana_id)
+            self.ask.change.queue.send([again], self.ask.change.clock())
+        except ProviderError:
+            return  # the poll asks again
+
 
 
 def _is_silent(view: View, attempt: Attempt, now: datetime) -> bool:

@@ -6,7 +6,9 @@ from decimal import Decimal
 
 from spotferry.domain import events as e
 from spotferry.domain.boot import instance_id
+from spotferry.domain.checkpoints import is_memory_image
 from spotferry.domain.handover import wants_machine
+from spotferry.domain.interruption_rates import told_rate
 from spotferry.domain.placement import Plan
 from spotferry.domain.pools import pool_of
 from spotferry.domain.view import PlaceJob, View
@@ -94,7 +96,7 @@ class CreateInstance:
 
     def _place(self, view: View) -> Plan:
         for _ in range(_CANDIDATES):
-            plan = self.plan_job.plan(view.job.spec, self._avoid(view), view.job.owner)
+            plan = self._plan(view)
             candidate = plan.chosen
             if candidate is None:
                 self._not_now(view, plan)
@@ -113,13 +115,31 @@ class CreateInstance:
         self._not_now(view, plan)
         return plan
 
+    def _plan(self, view: View) -> Plan:
+        """The plan; where the newest checkpoint runs on one type only, that type as long as there is one."""
+        spec, avoid, owner = view.job.spec, self._avoid(view), view.job.owner
+        wanted = self._type_to_restore_on(view.job)
+        if wanted and not spec.instance_specs.instance_type:
+            specs = spec.instance_specs.model_copy(update={"instance_type": wanted})
+            plan = self.plan_job.plan(spec.model_copy(update={"instance_specs": specs}), avoid, owner)
+            if plan.chosen:
+                return plan
+        return self.plan_job.plan(spec, avoid, owner)
+
+    def _type_to_restore_on(self, job: Job) -> str:
+        if not job.checkpoint or job.spec.checkpoint.engine not in {"auto", "criu"}:
+            return ""
+        store = self.change.store
+        newest = store.get_checkpoint(job.job_id, job.checkpoint)
+        return store.get_attempt(newest.instance_id).instance_type if is_memory_image(newest) else ""
+
     def _avoid(self, view: View) -> tuple[str, ...]:
         """The pools that are taking this job's machines back, and those that refused it lately.
 
         A pool's own ban is short, since its capacity may come back soon: in a wide shortage it would run out before the
         job has been through all the others.
         """
-        leaving = [attempt for attempt in view.open_attempts() if attempt.noticed or attempt.ending]
+        leaving = [a for a in view.open_attempts() if a.noticed or a.ending or a.advised_at]
         if view.job.epoch < _MANY_ATTEMPTS:
             return tuple(sorted({pool_of(attempt) for attempt in leaving}))
         since = self.change.clock() - _REFUSAL_LASTS
@@ -189,6 +209,7 @@ class CreateInstance:
                 "market": candidate.market,
                 "arch": candidate.offer.arch,
                 "on_demand_usd_hour": candidate.offer.on_demand_usd_hour,
+                "interruptions_per_hour": told_rate(self.plan_job.catalogue.offers().told, candidate),
                 "disk_gb": request.disk_gb,
                 "disk_usd_hour": _disk_usd_hour(candidate, request),
                 "plan": plan.to_json(),

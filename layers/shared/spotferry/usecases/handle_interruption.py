@@ -50,10 +50,19 @@ class HandleInterruption:
         attempt = store.find_attempt(notice.provider, notice.region, notice.event.instance_id)
         if attempt is None:
             return Heard.UNKNOWN
+        if what is Meaning.ADVISED:
+            return self._advised(notice, attempt)
         if what is Meaning.LOSE and notice.kind is NoticeKind.TAKE_BACK:
             self.ask.take_back(attempt)
         event = self._gone(notice, attempt) if what is Meaning.GONE else _lost(notice, attempt)
         self.ask.change(attempt.job_id, event, attempt.cedana_id)
+        return Heard.ACTED
+
+    def _advised(self, notice: Notice, attempt: Attempt) -> Heard:
+        if not self.ask.change.store.get_job(attempt.job_id).spec.checkpoint.on_rebalance:
+            return Heard.NOTHING_TO_DO
+        advice = e.RebalanceAdvised(attempt.cedana_id, notice.event.fault_code)
+        self.ask.change(attempt.job_id, advice, attempt.cedana_id)
         return Heard.ACTED
 
     def _gone(self, notice: Notice, attempt: Attempt) -> e.MachineGone:

@@ -10,7 +10,7 @@ from pydantic import Field
 from spotferry.domain import events as e
 from spotferry.domain.machine_moves import TAKEN_BACK
 from spotferry.domain.view import View
-from spotferry.ports.cloud import ObjectStore
+from spotferry.ports.cloud import COMMANDS, ObjectStore
 from spotferry.types.base import Json, Record, Time
 from spotferry.types.errors import IllegalTransition, InvalidInput, Problem, StaleAttempt
 from spotferry.types.instance import Attempt
@@ -49,6 +49,8 @@ class NoticeData(Record):
 
 def _taken(instance_id: str, data: Mapping[str, Any]) -> e.Event | None:  # Any: JSON of the report
     notice = NoticeData.model_validate(data)
+    if notice.kind == "rebalance":
+        return e.RebalanceAdvised(instance_id, notice.code or notice.kind)
     if notice.kind != "take_back":
         return None
     return e.NoticeReceived(instance_id, notice.code or notice.kind, notice.deadline)
@@ -66,6 +68,13 @@ def _exit_code(data: Mapping[str, Any]) -> int:  # Any: JSON of the report
     return value
 
 
+def _command(data: Mapping[str, Any]) -> str:  # Any: JSON of the report
+    name = str(data["command"])
+    if name not in COMMANDS:
+        raise ValueError(f"command {name!r:.40} is not one of {', '.join(COMMANDS)}")
+    return name
+
+
 def _seconds(data: Mapping[str, Any]) -> float:  # Any: JSON of the report
     value = float(data.get("seconds", 0))
     if not isfinite(value) or value < 0:
@@ -78,6 +87,7 @@ _EVENTS: Mapping[str, Callable[[str, Mapping[str, Any]], e.Event | None]] = {  #
     "setup_failed": lambda i, d: e.SetupFailed(i, _exit_code(d), str(d.get("line") or "")[:500]),
     "startup_failed": lambda i, d: e.StartupFailed(i, str(d.get("reason", ""))[:1000]),
     "task_started": lambda i, d: e.TaskStarted(i, _from(d, "restored_from"), str(d.get("why_not") or "")[:1000]),
+    "command_ended": lambda i, d: e.CommandEnded(i, _command(d), _exit_code(d), _seconds(d)),
     "checkpoint_failed": lambda i, d: e.CheckpointFailed(i, str(d.get("reason", ""))[:1000]),
     "task_exited": lambda i, d: e.TaskExited(i, _exit_code(d), outputs=bool(d.get("outputs"))),
     "outputs_failed": lambda i, d: e.OutputsFailed(i, str(d.get("reason", ""))[:1000]),

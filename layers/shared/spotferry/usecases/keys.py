@@ -21,8 +21,12 @@ def archive_prefix(kind: str, job_id: str, epoch: int, nonce: str) -> str:
     """Everything of one checkpoint, or of one try to send outputs."""
     if not re.fullmatch(r"[0-9a-f]{32}", nonce):
         raise InvalidInput([Problem("nonce", "is not one that this broker gave out")])
-    folder = "checkpoints" if kind == "checkpoint" else "outputs"
-    return f"{folder}/{job_id}/{epoch:06}/{nonce}/"
+    return f"{job_prefix(kind, job_id)}{epoch:06}/{nonce}/"
+
+
+def job_prefix(kind: str, job_id: str) -> str:
+    """All archives of one kind that a job made."""
+    return f"{'checkpoints' if kind == 'checkpoint' else 'outputs'}/{job_id}/"
 
 
 def part_key(prefix: str, name: str) -> str:

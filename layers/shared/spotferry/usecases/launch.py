@@ -7,7 +7,7 @@ from decimal import Decimal
 from spotferry.domain import events as e
 from spotferry.domain.pools import patterns, pool_of
 from spotferry.domain.view import View
-from spotferry.ports.cloud import Clock, Clouds, TellsLaunchPrice
+from spotferry.ports.cloud import Clock, Clouds, SettlesLaunches, TellsLaunchPrice
 from spotferry.ports.store import BanStore
 from spotferry.types.errors import CapacityError, LaunchRefused, ProviderError, TryAgainLater
 from spotferry.types.instance import Attempt, Instance
@@ -38,13 +38,34 @@ class AskCloud:
         except TryAgainLater:
             return None
         except CapacityError as refusal:
-            self.set_aside(attempt.provider, attempt.market, attempt, refusal)
-            failed = e.LaunchFailed(attempt.cedana_id, refusal.code, refusal.message)
-            view = self.change(job_id, failed, attempt.cedana_id)
-            return self._give_up(view, refusal) if is_the_jobs_own(refusal) else view
+            return self.fail(job_id, attempt, refusal)
         except ProviderError:
             return None
         return self.record(job_id, attempt, machine)
+
+    def settle(self, job_id: str, attempt: Attempt) -> View | None:
+        """Close an attempt whose launch was accepted and came to nothing.
+
+        Returns:
+            The view with the failure; None when the machine was made, or the cloud of the attempt leaves nothing to
+            settle.
+
+        Raises:
+            NotYet: the cloud is still at it.
+            ProviderError: the question failed; it proves nothing.
+        """
+        provider = self.clouds.provider(attempt.provider)
+        if not isinstance(provider, SettlesLaunches):
+            return None
+        refusal = provider.settle_launch(attempt)
+        return self.fail(job_id, attempt, refusal, accepted=True) if refusal else None
+
+    def fail(self, job_id: str, attempt: Attempt, refusal: CapacityError, *, accepted: bool = False) -> View:
+        """Leave alone what the refusal reaches, and close the attempt."""
+        self.set_aside(attempt.provider, attempt.market, attempt, refusal)
+        failed = e.LaunchFailed(attempt.cedana_id, refusal.code, refusal.message, accepted=accepted)
+        view = self.change(job_id, failed, attempt.cedana_id)
+        return self._give_up(view, refusal) if is_the_jobs_own(refusal) else view
 
     def _give_up(self, view: View, refusal: CapacityError) -> View:
         """No other candidate would do: the job ends with the cloud's words, unless it has another machine."""

@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from spotferry.domain import events as e
 from spotferry.domain.lifecycle import overdue
@@ -30,6 +31,7 @@ class Polled:
         events: events that were applied, by name of their class.
         effects: effects that were still owed and sent again.
         problems: what could not be looked at, in words; the rest was.
+        attempts: the open attempts of those jobs by id, as they were read; for the reaper, and not told.
     """
 
     jobs: int = 0
@@ -37,6 +39,12 @@ class Polled:
     events: dict[str, int] = field(default_factory=dict)
     effects: int = 0
     problems: list[str] = field(default_factory=list)
+    attempts: dict[str, Attempt] = field(default_factory=dict, repr=False)
+
+    def to_json(self) -> dict[str, Any]:  # Any: JSON
+        """As the log and the answer have it."""
+        told = ("jobs", "machines", "events", "effects", "problems")
+        return {name: getattr(self, name) for name in told}
 
     def count(self, event: e.Event) -> None:
         """One event more was applied."""
@@ -56,6 +64,7 @@ class PollStatus:
         polled = Polled()
         views = list(self._unsettled(polled))
         polled.jobs = len(views)
+        polled.attempts = {a.cedana_id: a for view in views for a in view.open_attempts()}
         seen: dict[str, Instance] = {}
         said: dict[str, ProviderEvent] = {}
         for attempts in _by_region(views).values():
@@ -108,6 +117,9 @@ class PollStatus:
         change = self.ask.change
         for attempt in view.open_attempts():
             event = _event(attempt, seen.get(attempt.cedana_id), said.get(attempt.cedana_id))
+            if isinstance(event, e.MachineGone) and event.ended_by == "launch":
+                view = self._settle(view, attempt)
+                event = None if view.attempts[attempt.cedana_id].is_gone else event
             if event is not None:
                 polled.count(event)
                 view = change(view.job.job_id, event, attempt.cedana_id)
@@ -118,6 +130,13 @@ class PollStatus:
         due = [effect for effect in owed(view) if not (isinstance(effect, PlaceJob) and _later(effect, now))]
         polled.effects += len(due)
         change.queue.send(due, now)
+
+    def _settle(self, view: View, attempt: Attempt) -> View:
+        """The view with the failure of an accepted launch, which sets its pool aside; as it was where none is told."""
+        try:
+            return self.ask.settle(view.job.job_id, attempt) or view
+        except SpotferryError:
+            return view  # that the machine is gone is known all the same
 
 
 def _by_region(views: Iterable[View]) -> Mapping[tuple[str, str], list[Attempt]]:

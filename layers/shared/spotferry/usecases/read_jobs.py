@@ -106,6 +106,11 @@ class ReadJobs:
                     "reason": checkpoint.manifest.reason,
                     "committed_at": _time(checkpoint.committed_at),
                     "size_bytes": sum(part.size_bytes for part in checkpoint.manifest.parts),
+                    "why": checkpoint.manifest.why,
+                    "seconds": checkpoint.manifest.seconds,
+                    "paused_seconds": checkpoint.manifest.paused_seconds,
+                    "made_by": checkpoint.manifest.job_id,
+                    "pruned_at": _time(checkpoint.pruned_at),
                     "manifest_key": checkpoint.manifest_key,
                 }
                 for checkpoint in self.store.checkpoints(job_id)
@@ -141,6 +146,7 @@ def instance_json(attempt: Attempt, now: datetime) -> Json:
         "waived_usd": float(round(cost.waived_usd, 6)),
         **{name: _time(getattr(attempt, name)) for name in _TIMES},
         "ended_by": attempt.ended_by,
+        "taken_back": attempt.taken_back,
         "end_reason": attempt.end_reason,
         "plan": attempt.plan,
     }
@@ -170,6 +176,10 @@ def _brief(job: Job) -> Json:
         "checkpoints": job.checkpoint,
         "attempts": job.epoch,
         "parent_job_id": job.parent_job_id,
+        "restored_from": job.restored_from or None,
+        "checkpoint_wanted": job.checkpoint_wanted if job.wants_checkpoint else None,
+        "restarts": job.restarts,
+        "started_at": _time(job.started_at),
     }
 
 

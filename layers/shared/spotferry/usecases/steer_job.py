@@ -1,18 +1,23 @@
-"""What people may do to a job or a machine that exists: cancel, retry, end a machine."""
+"""What people may do to a job or a machine that exists: cancel, checkpoint, retry, restore, end a machine."""
 
-import secrets
 from dataclasses import dataclass
 
 from spotferry.domain import events as e
-from spotferry.domain.owed import accept
+from spotferry.domain.handover import leave_by
 from spotferry.domain.view import View
-from spotferry.ports.cloud import ObjectStore
 from spotferry.types.errors import NotFound, NotPossibleNow
 from spotferry.types.instance import Attempt
-from spotferry.types.job import HOLD_STATES, Job, JobState
+from spotferry.types.job import FINAL_STATES, HOLD_STATES, Job, JobState
+from spotferry.usecases.begin_again import BeginAgain, Wish
 from spotferry.usecases.change import ChangeJob
-from spotferry.usecases.keys import upload_key
 
+_NO_TASK = "its task does not run yet, so there is nothing to checkpoint"
+_OVER = "its task is over"
+_WHY_NO_CHECKPOINT = {
+    **dict.fromkeys(JobState, _NO_TASK),
+    **dict.fromkeys((JobState.FINALIZING, *FINAL_STATES), _OVER),
+    **dict.fromkeys((JobState.INTERRUPTED, JobState.CANCELLING), "its task is being stopped, with a last checkpoint"),
+}
 _WITH_A_TASK = frozenset({JobState.RUNNING, JobState.FINALIZING})
 
 
@@ -21,20 +26,33 @@ class SteerJob:
     """A person's orders."""
 
     change: ChangeJob
-    objects: ObjectStore
+    again: BeginAgain
 
-    def __call__(self, order: str, job_id: str, by: str) -> Job:
-        """An order by its name: "cancel" or "retry".
+    def __call__(self, order: str, job_id: str, by: str, key: str = "", wish: Wish | None = None) -> Job:
+        """An order by its name: "cancel", "checkpoint", "retry" or "restore".
+
+        Args:
+            order: the name.
+            job_id: the job.
+            by: who asks.
+            key: the Idempotency-Key of an order that may make a new job; "" for none.
+            wish: what goes with a restore.
 
         Raises:
-            NotFound: there is no such order or job.
+            NotFound: there is no such order, job or checkpoint.
             NotPossibleNow: the job's state does not allow it.
+            IdempotencyConflict: the key was used for something else.
         """
         match order:
             case "cancel":
                 return self.cancel(job_id, by)
+            case "checkpoint":
+                return self.checkpoint(job_id, by)
             case "retry":
-                return self.retry(job_id, by)
+                return self.retry(job_id, by, key)
+            case "restore":
+                job = self.change.store.get_job(job_id)
+                return self.again.restore(job, by, key, (wish or Wish()).checkpoint)
         raise NotFound(f"a job does not take the order {order}")
 
     def cancel(self, job_id: str, by: str) -> Job:
@@ -45,7 +63,22 @@ class SteerJob:
         """
         return self.change(job_id, e.CancelRequested(by)).job
 
-    def retry(self, job_id: str, by: str) -> Job:
+    def checkpoint(self, job_id: str, by: str) -> Job:
+        """Have the running task checkpointed soon: the job's `checkpoint_wanted` says as which number.
+
+        Raises:
+            NotFound: there is no such job.
+            NotPossibleNow: its task does not run.
+        """
+
+        def event(view: View) -> e.Event:
+            if view.job.state is not JobState.RUNNING:
+                raise NotPossibleNow(f"job {job_id} is {view.job.state}: {_WHY_NO_CHECKPOINT[view.job.state]}")
+            return e.CheckpointRequested(by)
+
+        return self.change(job_id, event).job
+
+    def retry(self, job_id: str, by: str, key: str = "") -> Job:
         """Try again: a job on hold on the machine it has, a job that is over as a new job that names its parent.
 
         Raises:
@@ -59,27 +92,7 @@ class SteerJob:
             raise NotPossibleNow(
                 f"job {job_id} is {job.state}: only a job that failed, ended or is on hold can be retried"
             )
-        return self._again(job, by)
-
-    def _again(self, job: Job, by: str) -> Job:
-        if job.upload and self.objects.head(upload_key(job.upload.sha256)) is None:
-            raise NotPossibleNow(f"the work directory of job {job.job_id} has expired: submit it again")
-        now = self.change.clock()
-        new = Job(
-            job_id=f"j-{secrets.token_hex(8)}",
-            job_file_path=job.job_file_path,
-            bucket=job.bucket,
-            owner=by,
-            body_sha256=job.body_sha256,
-            spec=job.spec,
-            upload=job.upload,
-            parent_job_id=job.job_id,
-        )
-        decision = accept(new, now)
-        assert decision.entry is not None
-        self.change.store.create_job(decision.view.job, decision.entry)
-        self.change.queue.send(decision.effects, now)
-        return decision.view.job
+        return self.again.retry(job, by, key)
 
     def end_machine(self, instance_id: str, by: str) -> Attempt:
         """End one machine; its job goes on elsewhere if it was running there. Safe to repeat.
@@ -94,7 +107,7 @@ class SteerJob:
             """A task that runs is checkpointed first, however often this is asked; any other machine ends at once."""
             leaving = view.job.state is JobState.INTERRUPTED and view.attempts[instance_id].noticed
             if view.job.owner_id == instance_id and (view.job.state in _WITH_A_TASK or leaving):
-                deadline = self.change.clock() + view.policy.cancel
+                deadline = leave_by(view, self.change.clock())
                 return e.NoticeReceived(instance_id, reason, deadline, by_cloud=False)
             return e.MachineCondemned(instance_id, reason)
 

@@ -1,7 +1,5 @@
 """A job file becomes a job."""
 
-import hashlib
-import secrets
 from dataclasses import dataclass
 
 from spotferry.domain.owed import accept, owed
@@ -13,6 +11,7 @@ from spotferry.types.errors import Conflict, IdempotencyConflict, InvalidInput, 
 from spotferry.types.job import Job, JobState, Upload
 from spotferry.types.job_file import JobFile
 from spotferry.usecases.inputs import CheckInputs
+from spotferry.usecases.job_ids import new_job_id
 from spotferry.usecases.keys import upload_key
 from spotferry.usecases.plan_job import PlanJob
 
@@ -71,7 +70,7 @@ class SubmitJob:
             ImpossibleSpecs: no offer can ever fit.
             IdempotencyConflict: the key was used for another body.
         """
-        job_id = self._job_id(submission)
+        job_id = new_job_id(self.deployment, submission.owner, submission.idempotency_key)
         if submission.idempotency_key and (before := self._before(job_id, submission)):
             return self._repeated(before, self.plan_job.plan(submission.spec))
         plan = self.plan_job(submission.spec)
@@ -104,12 +103,6 @@ class SubmitJob:
         if job.state is JobState.PENDING:
             self.queue.send(owed(View(job)), self.clock())
         return Submitted(job, plan, is_new=False)
-
-    def _job_id(self, submission: Submission) -> str:
-        if not submission.idempotency_key:
-            return f"j-{secrets.token_hex(8)}"
-        seed = f"{self.deployment}\n{submission.owner}\n{submission.idempotency_key}"
-        return f"j-{hashlib.sha256(seed.encode()).hexdigest()[:16]}"
 
     def _before(self, job_id: str, submission: Submission) -> Job | None:
         try:

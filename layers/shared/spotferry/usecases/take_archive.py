@@ -1,28 +1,48 @@
 """Checkpoints and outputs come in: addresses first, then a commit that makes them count."""
 
+import hashlib
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Literal, Self
-
-from pydantic import Field, model_validator
 
 from spotferry.domain import events as e
 from spotferry.domain.ledger import CHUNK_BYTES
 from spotferry.domain.owed import owed
 from spotferry.domain.view import View
 from spotferry.ports.cloud import ObjectStore
-from spotferry.types.base import Json, Record
+from spotferry.types.base import Json
 from spotferry.types.errors import Conflict, IllegalTransition, InvalidInput, Problem, StaleAttempt
-from spotferry.types.events import CheckpointReason
 from spotferry.types.instance import Attempt
-from spotferry.types.job import ArchivePart, FileDigest, JobState, Manifest
+from spotferry.types.job import ArchivePart, JobState, Manifest
+from spotferry.usecases.archive_calls import Addresses, Commit, MoreAddresses, OfferedPart, SentPart
 from spotferry.usecases.change import ChangeJob
-from spotferry.usecases.hear_agent import HearAgent, LogChunk
+from spotferry.usecases.hear_agent import HearAgent
 from spotferry.usecases.keys import archive_prefix, manifest_key, part_key
+from spotferry.usecases.prune_checkpoints import PruneCheckpoints
 from spotferry.usecases.word import PROTOCOL, SayWord
 
+_MIB = 1024**2
+
+CHUNKS: Sequence[tuple[int, int]] = (
+    (1000, 8 * _MIB),
+    (2000, 32 * _MIB),
+    (3000, 128 * _MIB),
+    (4000, 512 * _MIB),
+)
+"""How an archive is cut whose size is not known: so many chunks of so many bytes, then the next step.
+
+Short ones first, so that an agent holds a few in its memory; longer ones later, since the bucket takes at most 10,000.
+Together they are 2,445 GiB.
+"""
+
+FIRST_ADDRESSES = 16
+NEXT_ADDRESSES = 64
+"""Addresses handed out at a time: each may take 2 KB, and few archives need many."""
+
+_VERIFIED_BYTES = 8 * _MIB
+"""A part that is not longer is read and its digest checked; of a longer one the bucket compares the digest of each
+chunk (its ETag) with what the commit says."""
 _CHUNKS = 500
 """Addresses handed out for one part: an answer of the function is limited to 6 MB, an address may take 2 KB."""
 
@@ -34,55 +54,6 @@ _LARGEST_PART_BYTES = _CHUNKS * _LONGEST_CHUNK_BYTES
 _TRIES = 6
 """Saves that may lose to somebody else's before the agent is told to repeat its commit."""
 
-Kind = Literal["checkpoint", "outputs"]
-_SHA256 = r"^[0-9a-f]{64}$"
-
-
-class OfferedPart(Record):
-    """A part that an agent wants to send."""
-
-    name: str
-    size_bytes: int = Field(ge=1, le=5 * 1024**4)
-    sha256: str = Field(pattern=_SHA256)
-
-
-class Addresses(Record):
-    """What an agent wants to send: one archive in its parts."""
-
-    kind: Kind
-    parts: tuple[OfferedPart, ...] = Field(min_length=1, max_length=16)
-
-
-class SentPart(OfferedPart):
-    """A part that an agent has sent: the upload's id and the ETag of each chunk, in order."""
-
-    upload_id: str
-    etags: tuple[str, ...]
-
-
-class Commit(Record):
-    """What makes an archive count."""
-
-    kind: Kind
-    nonce: str
-    parts: tuple[SentPart, ...] = Field(min_length=1, max_length=16)
-    engine: str = ""
-    reason: CheckpointReason | None = None
-    task_over: bool = False
-    exit_code: int | None = Field(default=None, ge=0, le=255)
-    machine: Mapping[str, str] = {}
-    files: tuple[FileDigest, ...] = Field(default=(), max_length=100_000)
-    files_complete: bool = True
-    log: LogChunk | None = None
-
-    @model_validator(mode="after")
-    def _is_of_one_piece(self) -> Self:
-        if self.task_over and self.exit_code is None:
-            raise ValueError("exit_code must be said with task_over")
-        if len({part.name for part in self.parts}) != len(self.parts):
-            raise ValueError("parts must have names of their own")
-        return self
-
 
 @dataclass(frozen=True, slots=True)
 class TakeArchive:
@@ -92,6 +63,7 @@ class TakeArchive:
     say: SayWord
     hear: HearAgent
     objects: ObjectStore
+    prune: PruneCheckpoints
 
     def addresses(self, attempt: Attempt, wanted: Addresses) -> Json:
         """Where each part goes, chunk by chunk; every call begins a new upload of its own.
@@ -100,7 +72,7 @@ class TakeArchive:
             StaleAttempt: the attempt does not own the job.
             InvalidInput: a part is larger than what can be stored, or its name is none.
         """
-        self._check_owner(attempt, self.change.store.load(attempt.job_id, attempt.cedana_id))
+        self._check_owns(attempt)
         _check_sizes(wanted.parts)
         nonce = secrets.token_hex(16)
         prefix = archive_prefix(wanted.kind, attempt.job_id, attempt.epoch, nonce)
@@ -111,13 +83,35 @@ class TakeArchive:
             "expires_seconds": self.say.pace.address_expiry.total_seconds(),
         }
 
+    def more_addresses(self, attempt: Attempt, wanted: MoreAddresses) -> Json:
+        """Where the chunks from a number on go.
+
+        Raises:
+            StaleAttempt: the attempt does not own the job.
+            InvalidInput: nonce or name are none that the broker gave out.
+        """
+        self._check_owns(attempt)
+        key = part_key(archive_prefix(wanted.kind, attempt.job_id, attempt.epoch, wanted.nonce), wanted.name)
+        return {
+            "protocol": PROTOCOL,
+            **self._urls(key, wanted.upload_id, wanted.from_chunk, NEXT_ADDRESSES),
+            "expires_seconds": self.say.pace.address_expiry.total_seconds(),
+        }
+
     def _address(self, prefix: str, part: OfferedPart) -> Json:
         key = part_key(prefix, part.name)
-        chunk = max(CHUNK_BYTES, -(-part.size_bytes // _CHUNKS))
         upload_id = self.objects.begin_multipart(key)
-        count = -(-part.size_bytes // chunk)
-        urls = self.objects.urls_to_put_chunks(key, upload_id, count, self.say.pace.address_expiry)
-        return {"name": part.name, "upload_id": upload_id, "chunk_bytes": chunk, "urls": list(urls)}
+        told: Json = {"name": part.name, "upload_id": upload_id}
+        if part.size_bytes is None:
+            ladder = [{"count": count, "bytes": size} for count, size in CHUNKS]
+            return told | {"chunks": ladder, **self._urls(key, upload_id, 0, FIRST_ADDRESSES)}
+        chunk = max(CHUNK_BYTES, -(-part.size_bytes // _CHUNKS))
+        return told | {"chunk_bytes": chunk, **self._urls(key, upload_id, 0, -(-part.size_bytes // chunk))}
+
+    def _urls(self, key: str, upload_id: str, first: int, count: int) -> Json:
+        count = min(count, sum(steps for steps, _ in CHUNKS) - first)
+        urls = self.objects.urls_to_put_chunks(key, upload_id, count, self.say.pace.address_expiry, first=first + 1)
+        return {"first_chunk": first, "urls": list(urls)}
 
     def commit(self, attempt: Attempt, commit: Commit) -> Json:
         """Make the archive count; a repeat answers the same. What is refused is given up: its chunks are kept no
@@ -142,8 +136,9 @@ class TakeArchive:
             self._check_owner(attempt, view)
             if commit.kind == "outputs" and view.job.state is not JobState.FINALIZING:
                 raise IllegalTransition(view.job.state, "outputs_committed")
-            self._complete(prefix, commit.parts)
-            view, number = self._record(attempt, commit, prefix)
+            parts = self._complete(view, prefix, commit.parts)
+            view, number = self._record(attempt, commit, prefix, parts)
+            self.prune(view.job, commit.kind)
         else:
             self._perform(view)
         word = self.say(view, attempt.cedana_id, "", offset)
@@ -156,8 +151,14 @@ class TakeArchive:
     def _give_up(self, attempt: Attempt, commit: Commit) -> None:
         with suppress(InvalidInput):  # a place that the broker did not name: nothing was sent there
             prefix = archive_prefix(commit.kind, attempt.job_id, attempt.epoch, commit.nonce)
-            for part in commit.parts:
-                self.objects.abort_multipart(part_key(prefix, part.name), part.upload_id)
+            sent = {part_key(prefix, part.name): part.upload_id for part in commit.parts if part.upload_id}
+            for key, upload_id in sent.items():
+                self.objects.abort_multipart(key, upload_id)
+            if commit.kind == "checkpoint":
+                self.objects.delete(list(sent))
+
+    def _check_owns(self, attempt: Attempt) -> None:
+        self._check_owner(attempt, self.change.store.load(attempt.job_id, attempt.cedana_id))
 
     def _check_owner(self, attempt: Attempt, view: View) -> None:
         if view.job.state.is_final or view.job.owner_id != attempt.cedana_id:
@@ -170,15 +171,36 @@ class TakeArchive:
         known = self.change.store.checkpoints(view.job.job_id) if view.job.checkpoint else ()
         return next((c.number for c in known if c.manifest_key == key), None)
 
-    def _complete(self, prefix: str, parts: Sequence[SentPart]) -> None:
-        for part in parts:
-            key = part_key(prefix, part.name)
-            self.objects.complete_multipart(key, part.upload_id, part.etags)
-            size = self.objects.head(key)
-            if size != part.size_bytes:
-                raise InvalidInput([Problem("parts.size_bytes", f"{part.name}: {part.size_bytes} said, {size} came")])
+    def _complete(self, view: View, prefix: str, parts: Sequence[SentPart]) -> tuple[ArchivePart, ...]:
+        """See that every part is there as said, those first that earlier checkpoints should have: they cost nothing."""
+        kept = {part.name: self._kept(view, part) for part in parts if part.same_as is not None}
+        return tuple(kept[part.name] if part.name in kept else self._sent(prefix, part) for part in parts)
 
-    def _record(self, attempt: Attempt, commit: Commit, prefix: str) -> tuple[View, int]:
+    def _kept(self, view: View, part: SentPart) -> ArchivePart:
+        """A part that an earlier checkpoint of the same job has."""
+        known = (c for c in self.change.store.checkpoints(view.job.job_id) if c.number == part.same_as)
+        checkpoint = next((c for c in known if c.pruned_at is None), None)
+        same = next((p for p in checkpoint.manifest.parts if p.name == part.name), None) if checkpoint else None
+        if same is None or (same.sha256, same.size_bytes) != (part.sha256, part.size_bytes):
+            raise _wrong("parts.same_as", f"checkpoint {part.same_as} of this job has no such part {part.name}")
+        if self.objects.head(same.key) != same.size_bytes:
+            raise _wrong("parts.same_as", f"{part.name} of checkpoint {part.same_as} left the bucket: send it")
+        return same.model_copy(update={"same_as": part.same_as})
+
+    def _sent(self, prefix: str, part: SentPart) -> ArchivePart:
+        """A part that was sent: the bucket makes it of its chunks, if they are those of the ETags."""
+        key = part_key(prefix, part.name)
+        self.objects.complete_multipart(key, part.upload_id, part.etags)
+        size = self.objects.head(key)
+        if size != part.size_bytes:
+            raise _wrong("parts.size_bytes", f"{part.name}: {part.size_bytes} said, {size} came")
+        if size <= _VERIFIED_BYTES and hashlib.sha256(self.objects.get(key)).hexdigest() != part.sha256:
+            raise _wrong("parts.sha256", f"{part.name}: what came has another digest")
+        return ArchivePart(name=part.name, key=key, size_bytes=part.size_bytes, sha256=part.sha256)
+
+    def _record(
+        self, attempt: Attempt, commit: Commit, prefix: str, parts: tuple[ArchivePart, ...]
+    ) -> tuple[View, int]:
         """Write the manifest, then move the pointer; numbered anew when somebody saved in between."""
         key = manifest_key(prefix)
         for _ in range(_TRIES):
@@ -188,7 +210,7 @@ class TakeArchive:
                 self._perform(view)
                 return view, number
             self._check_owner(attempt, view)
-            manifest = self._manifest(attempt, commit, prefix, view)
+            manifest = self._manifest(attempt, commit, parts, view)
             self.objects.put(key, manifest.model_dump_json().encode(), "application/json")
             try:
                 return self.change.on(view, _event(attempt, manifest, key)), manifest.number
@@ -196,7 +218,7 @@ class TakeArchive:
                 continue
         raise Conflict(f"job {attempt.job_id} was saved by others {_TRIES} times meanwhile: commit again")
 
-    def _manifest(self, attempt: Attempt, commit: Commit, prefix: str, view: View) -> Manifest:
+    def _manifest(self, attempt: Attempt, commit: Commit, parts: tuple[ArchivePart, ...], view: View) -> Manifest:
         is_checkpoint = commit.kind == "checkpoint"
         return Manifest(
             kind=commit.kind,
@@ -206,23 +228,27 @@ class TakeArchive:
             engine=commit.engine,
             reason=commit.reason,
             created_at=self.change.clock(),
-            parts=tuple(
-                ArchivePart(name=p.name, key=part_key(prefix, p.name), size_bytes=p.size_bytes, sha256=p.sha256)
-                for p in commit.parts
-            ),
+            parts=parts,
             task_over=commit.task_over,
             exit_code=commit.exit_code,
             files=commit.files,
             files_complete=commit.files_complete,
             machine=commit.machine,
+            why=commit.why,
+            seconds=commit.seconds,
+            paused_seconds=commit.paused_seconds,
         )
+
+
+def _wrong(field: str, message: str) -> InvalidInput:
+    return InvalidInput([Problem(field, message)])
 
 
 def _check_sizes(parts: Sequence[OfferedPart]) -> None:
     for part in parts:
-        if part.size_bytes > _LARGEST_PART_BYTES:
+        if part.size_bytes is not None and part.size_bytes > _LARGEST_PART_BYTES:
             message = f"{part.name} has {part.size_bytes} bytes, and at most {_LARGEST_PART_BYTES} can be stored in one"
-            raise InvalidInput([Problem("parts.size_bytes", f"{message}: keep less in the work directory")])
+            raise _wrong("parts.size_bytes", f"{message}: keep less in the work directory")
 
 
 def _event(attempt: Attempt, manifest: Manifest, key: str) -> e.Event:

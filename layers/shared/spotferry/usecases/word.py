@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import timedelta
 
+from spotferry.domain.checkpoints import interval, restorable
 from spotferry.domain.lifecycle import Order, directive, wants_attention
 from spotferry.domain.pace import Pace
 from spotferry.domain.view import View
@@ -11,7 +12,7 @@ from spotferry.ports.store import JobStore
 from spotferry.types.base import Json
 from spotferry.types.job import Checkpoint
 
-_OFFERED = 3
+OFFERED = 3
 """Checkpoints that a restore may fall back through."""
 
 PROTOCOL = 1
@@ -45,18 +46,28 @@ class SayWord:
             "directive": order,
             "heartbeat_seconds": self._pause(view, instance_id).total_seconds(),
             "lease_seconds": self.pace.lease.total_seconds(),
+            "checkpoint_seconds": self._interval_seconds(view, instance_id),
             "log_offset": log_offset,
         }
         if told.order is Order.GO:
-            order |= self.start(view)
+            order |= self.start(view, instance_id)
         return word
 
-    def start(self, view: View) -> Json:
-        """How the task is to start: mode, checkpoints with their addresses, and the exit status if it is over."""
-        job = view.job
-        mode = "finalize" if job.exit_code is not None else "restore" if job.checkpoint else "fresh"
-        kept = self.store.checkpoints(job.job_id)[:_OFFERED] if job.checkpoint else ()
-        return {"mode": mode, "checkpoints": [self._checkpoint(c) for c in kept], "exit_code": job.exit_code}
+    def start(self, view: View, instance_id: str) -> Json:
+        """How the task is to start: mode, checkpoints with their addresses, and the exit status if it is over.
+
+        What cannot be restored on this machine is not offered.
+        """
+        job, facts = view.job, view.attempts[instance_id].facts
+        kept = [c for c in self.store.checkpoints(job.job_id) if c.pruned_at is None] if job.checkpoint else []
+        known = restorable(kept, facts)
+        mode = "finalize" if job.exit_code is not None else "restore" if known else "fresh"
+        offered = [self._checkpoint(c) for c in known[:OFFERED]]
+        return {"mode": mode, "checkpoints": offered, "exit_code": job.exit_code}
+
+    def _interval_seconds(self, view: View, instance_id: str) -> float | None:
+        between = interval(view.job, view.attempts[instance_id], self.clock())
+        return between.total_seconds() if between else None
 
     def _checkpoint(self, checkpoint: Checkpoint) -> Json:
         manifest = checkpoint.manifest

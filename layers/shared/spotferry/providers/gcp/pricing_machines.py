@@ -101,10 +101,7 @@ class MachineType(_Answer):
     @property
     def family(self) -> str:
         """The family by whose rates it is charged."""
-        for prefix, family in _BILLED_AS.items():
-            if self.name == prefix or self.name.startswith(f"{prefix}-"):
-                return family
-        return self.name.partition("-")[0]
+        return _family(self.name)
 
     @property
     def arch(self) -> str:
@@ -132,7 +129,19 @@ class MachineType(_Answer):
     @property
     def disk_type(self) -> str:
         """The disk it boots from."""
-        return HYPERDISK if self.family in _HYPERDISK_ONLY else BALANCED_DISK
+        return HYPERDISK if boots_from_hyperdisk(self.name) else BALANCED_DISK
+
+
+def boots_from_hyperdisk(name: str) -> bool:
+    """The type of this name boots from Hyperdisk; every other boots from a balanced persistent disk."""
+    return _family(name) in _HYPERDISK_ONLY
+
+
+def _family(name: str) -> str:
+    for prefix, family in _BILLED_AS.items():
+        if name == prefix or name.startswith(f"{prefix}-"):
+            return family
+    return name.partition("-")[0]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,239 @@
+"""The `paths` engine: the application writes its own checkpoints, and what changed of them travels."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import secrets
+import tarfile
+import time
+from contextlib import ExitStack
+from pathlib import Path
+from typing import BinaryIO, Callable, Dict, List, Optional, Sequence, Tuple
+
+from spotferry.agent.archive import header_of
+from spotferry.agent.clock import Check
+from spotferry.agent.errors import ArchiveInvalid
+from spotferry.agent.members import BLOCK_BYTES, Zipper
+from spotferry.agent.pieces import (
+    INDEX_PART,
+    LONGEST_PIECE_BYTES,
+    ZEROS,
+    Entry,
+    Identity,
+    Known,
+    Pack,
+    identity_of,
+    kind_of,
+    piece_bytes,
+    piece_lengths,
+)
+from spotferry.agent.place import WorkPlace
+from spotferry.agent.plan import Options, Saved
+from spotferry.agent.rebuild import rebuild
+from spotferry.agent.signals import Request
+from spotferry.agent.subject import Fate, Subject
+from spotferry.agent.uploads import Outgoing, Part
+
+_ZEROS = bytes(LONGEST_PIECE_BYTES)
+_FEW_ZEROS = _ZEROS[:64]
+_SETTLED_SECONDS = 2.0
+"""A file that was touched so shortly before may be touched again within the same tick of the disk's clock."""
+
+
+class PathsEngine:
+    """Checkpoints of what the application keeps in named paths.
+
+    Args:
+        place: the work directory.
+        options: of the job.
+        outputs: its outputs: a task that is over leaves them too.
+        request: asks the task to write.
+        spool: directory for the index while it is made.
+    """
+
+    def __init__(
+        self,
+        place: WorkPlace,
+        options: Callable[[], Options],
+        outputs: Callable[[], Sequence[str]],
+        request: Request,
+        spool: Path,
+    ) -> None:
+        self._place = place
+        self._options = options
+        self._outputs = outputs
+        self._request = request
+        self._index = spool / "index.jsonl"
+        self._known: Optional[Known] = None
+        self._captured: Optional[Known] = None
+        self._pack_name = ""
+        self._name_pack()
+
+    @property
+    def parts(self) -> Tuple[str, ...]:
+        """The index, and a pack of what is new."""
+        return (INDEX_PART, self._pack_name)
+
+    def capture(self, subject: Subject, outgoing: Outgoing, check: Check) -> None:
+        """Have the task write, if it can be asked to; then read the paths, while a task that goes on runs."""
+        options, fate = self._options(), subject.wanted.fate
+        if options.signal and fate is not Fate.IS_OVER:
+            self._request.make(options.signal, subject, check)
+        with ExitStack() as stack:
+            if fate is not Fate.GOES_ON:
+                stack.enter_context(subject.still(outgoing.room))
+            patterns = [*options.paths, *(self._outputs() if fate is Fate.IS_OVER else ())]
+            self._captured = _Capture(self._place, self._known, self._index, check).write(
+                self._place.matching(patterns), outgoing, self._pack_name
+            )
+
+    def committed(self, number: Optional[int]) -> None:
+        """Build the next one on it; where it failed, on nothing: perhaps the broker misses what this one built on."""
+        if self._captured is not None and number is not None:
+            self._captured.number = number
+            self._known = self._captured
+        else:
+            self._known = None
+        self._captured = None
+        self._name_pack()
+
+    def restore(self, saved: Saved, check: Check) -> None:
+        """Its entries take the place of what the paths name."""
+        parts = {part.name: part for part in saved.parts}
+        if INDEX_PART not in parts:
+            raise ArchiveInvalid(f"it has no part {INDEX_PART}")
+        self._known = rebuild(self._place, saved.number, parts, self._options().paths, check)
+
+    def _name_pack(self) -> None:
+        self._pack_name = f"pack-{secrets.token_hex(8)}.tar.gz"
+
+
+class _Capture:
+    """One checkpoint in the making: entries into the index, pieces that nobody has into a pack."""
+
+    def __init__(self, place: WorkPlace, known: Optional[Known], index: Path, check: Check) -> None:
+        self._root = place.work_dir
+        self._known = known.worth_keeping() if known else Known(0)
+        self._index = index
+        self._check = check
+        self._settled_ns = time.time_ns() - int(_SETTLED_SECONDS * 1e9)
+        self._files: Dict[str, Tuple[Identity, Tuple[str, ...]]] = {}
+        self._made_of: List[Tuple[int, Tuple[str, ...]]] = []
+        self._holder = dict(self._known.holder)
+        self._inodes: Dict[Tuple[int, int], str] = {}
+
+    def write(self, paths: List[str], outgoing: Outgoing, pack_name: str) -> Known:
+        """Write the parts; what the next checkpoint can build on, but for its number."""
+        try:
+            with self._index.open("w") as index, _NewPack(outgoing, pack_name, self._check) as pack:
+                for path in paths:
+                    self._check()
+                    entry = self._entry(path, pack)
+                    if entry is not None:
+                        index.write(json.dumps(entry.line(), separators=(",", ":")) + "\n")
+            packs = [*self._known.packs, *pack.packs()]
+            self._send_index(outgoing, packs)
+        finally:
+            self._index.unlink(missing_ok=True)
+        for kept in self._known.packs:
+            outgoing.keep(kept.name, self._known.number, kept.sha256, kept.size_bytes)
+        lengths = piece_lengths(self._made_of)
+        holder = {piece: self._holder[piece] for piece in lengths if piece != ZEROS}
+        return Known(0, packs, holder, self._files, lengths)
+
+    def _send_index(self, outgoing: Outgoing, packs: Sequence[Pack]) -> None:
+        head = {"version": 1, "packs": [{"name": pack.name, "pieces_bytes": pack.pieces_bytes} for pack in packs]}
+        with outgoing.part(INDEX_PART) as part, Zipper(part.write, self._check) as zipped:
+            zipped.write(json.dumps(head).encode() + b"\n")
+            with self._index.open("rb") as lines:
+                while block := lines.read(BLOCK_BYTES):
+                    zipped.write(block)
+
+    def _entry(self, path: str, pack: _NewPack) -> Optional[Entry]:
+        """What is at a path; None where there is nothing (any more), or what no checkpoint holds."""
+        try:
+            status = os.lstat(self._root / path)
+            kind = kind_of(status)
+            if kind == "f":
+                return self._file(path, pack)
+            link = os.readlink(self._root / path) if kind == "l" else ""  # noqa: PTH115  (kept as it is written)
+        except FileNotFoundError:
+            return None
+        return Entry(path, kind, status.st_mode & 0o7777, status.st_mtime_ns, link=link) if kind else None
+
+    def _file(self, path: str, pack: _NewPack) -> Entry:
+        with (self._root / path).open("rb", buffering=0) as file:
+            status = os.fstat(file.fileno())
+            mode, inode = status.st_mode & 0o7777, (status.st_dev, status.st_ino)
+            if status.st_nlink > 1 and inode in self._inodes:
+                return Entry(path, "h", link=self._inodes[inode])
+            self._inodes[inode] = path
+            identity = identity_of(status)
+            pieces = self._known.pieces_of(path, identity)
+            if pieces is None:
+                pieces = tuple(self._piece(file, at, status.st_size, pack) for at in _cuts(status.st_size))
+        if status.st_ctime_ns < self._settled_ns:
+            self._files[path] = (identity, pieces)
+        self._made_of.append((status.st_size, pieces))
+        return Entry(path, "f", mode, status.st_mtime_ns, status.st_size, "", pieces)
+
+    def _piece(self, file: BinaryIO, at: int, size: int, pack: _NewPack) -> str:
+        """The digest of the next piece of a file, which goes into the pack if no pack has it."""
+        self._check()
+        length = min(piece_bytes(size), size - at)
+        content = b"".join(iter(lambda: file.read(min(BLOCK_BYTES, at + length - file.tell())), b""))
+        content += bytes(length - len(content))
+        if content.startswith(_FEW_ZEROS) and content == _ZEROS[:length]:
+            return ZEROS
+        digest = hashlib.sha256(content).hexdigest()
+        if digest not in self._holder:
+            pack.add(digest, content)
+            self._holder[digest] = len(self._known.packs)
+        return digest
+
+
+class _NewPack:
+    """A pack that is begun with its first piece."""
+
+    def __init__(self, outgoing: Outgoing, name: str, check: Check) -> None:
+        self._outgoing = outgoing
+        self._name = name
+        self._check = check
+        self._stack = ExitStack()
+        self._part: Optional[Part] = None
+        self._zipped: Optional[Zipper] = None
+        self._pieces_bytes = 0
+
+    def __enter__(self) -> _NewPack:
+        self._stack.__enter__()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._zipped is not None and error[0] is None:
+            self._zipped.write(bytes(2 * tarfile.BLOCKSIZE))
+        self._stack.__exit__(*error)  # type: ignore[arg-type]  # what __exit__ gets
+
+    def add(self, digest: str, content: bytes) -> None:
+        """Put a piece in."""
+        if self._zipped is None:
+            self._part = self._stack.enter_context(self._outgoing.part(self._name))
+            self._zipped = self._stack.enter_context(Zipper(self._part.write, self._check))
+        entry = tarfile.TarInfo(digest)
+        entry.size = len(content)
+        self._zipped.write(header_of(entry))
+        self._zipped.write(content)
+        self._zipped.write(bytes(-len(content) % tarfile.BLOCKSIZE))
+        self._pieces_bytes += len(content)
+
+    def packs(self) -> List[Pack]:
+        """The pack, once it is written; nothing where there was no piece."""
+        if self._part is None:
+            return []
+        return [Pack(self._name, self._part.sha256, self._part.size_bytes, self._pieces_bytes)]
+
+
+def _cuts(size: int) -> range:
+    """Where the pieces of a file begin."""
+    return range(0, size, piece_bytes(size))

@@ -1,0 +1,196 @@
+"""Calls to Compute Engine: clients made once, retries within a deadline, and no vendor's exception beyond here."""
+
+import os
+import random
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from google.api_core.client_options import ClientOptions
+from google.auth.credentials import Credentials
+from google.cloud.compute_v1 import ImagesClient, InstancesClient, ZoneOperationsClient
+
+from spotferry.providers.gcp.auth import COMPUTE_ENDPOINT, PROJECT, credentials_for
+from spotferry.providers.gcp.errors import VENDOR_ERRORS, Failure, call_error, failure_of
+from spotferry.types.errors import Misconfigured, ProviderError, ProviderUnavailable, SkipProvider
+
+Answer = TypeVar("Answer")
+Translate = Callable[[Failure, str], ProviderError]
+"""Makes the error of ours for a failure in a region."""
+
+READ_SECONDS = 6.0
+ONE_TRY_SECONDS = 2 * READ_SECONDS
+"""One try may have to ask for a token first."""
+TOTAL_SECONDS = 19.0
+"""How long the calls that belong together may take in all, however often they are repeated."""
+_FIRST_PAUSE_SECONDS = 0.5
+_LONGEST_PAUSE_SECONDS = 4.0
+_TRIES = 5
+_VERSION = "/compute/v1"
+_SCOPES = ("https://www.googleapis.com/auth/compute",)
+
+
+@dataclass(frozen=True, slots=True)
+class Clients:
+    """The clients of one project; the SDK does not repeat calls by itself, `Calls` does."""
+
+    project: str
+    instances: InstancesClient
+    operations: ZoneOperationsClient
+    images: ImagesClient
+
+
+def connect() -> Clients:
+    """Clients as the environment says (`auth`); they ask for a token with their first call.
+
+    Raises:
+        Misconfigured: there are no credentials, or no project.
+    """
+    credentials, project = credentials_for(_SCOPES)
+    if not project:
+        raise Misconfigured(f"machines on Google Cloud need a project to be in: set {PROJECT}")
+    return clients(credentials, project, os.environ.get(COMPUTE_ENDPOINT, ""))
+
+
+def clients(credentials: Credentials, project: str, endpoint: str = "") -> Clients:
+    """Clients over these credentials; the endpoint goes up to the version, "" is Google's own."""
+    address = endpoint.rstrip("/").removesuffix(_VERSION)
+    options = ClientOptions(api_endpoint=address) if address else None
+    return Clients(
+        project,
+        InstancesClient(credentials=credentials, client_options=options),
+        # The one that the SDK makes for its operations asks Google's own host, whatever the endpoint.
+        ZoneOperationsClient(credentials=credentials, client_options=options),
+        ImagesClient(credentials=credentials, client_options=options),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How time passes for retries."""
+
+    monotonic: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], None] = time.sleep
+    # The system's source: copies of one snapshot must not pause in step.
+    random: Callable[[], float] = random.SystemRandom().random
+
+
+class GcpApi:
+    """Gives out the clients, made on first use; safe to share between threads."""
+
+    def __init__(self, make: Callable[[], Clients] = connect, pace: Pace | None = None) -> None:
+        self._make = make
+        self._pace = pace or Pace()
+        self._clients: Clients | None = None
+        self._lock = threading.Lock()
+
+    def begin(self, region: str) -> "Calls":
+        """Calls about one region that belong together: their deadline runs from now."""
+        return Calls(self, region, self._pace)
+
+    def clients(self) -> Clients:
+        """The clients.
+
+        Raises:
+            Misconfigured: see `connect`.
+        """
+        with self._lock:
+            if self._clients is None:
+                self._clients = self._make()
+            return self._clients
+
+
+@dataclass(frozen=True, slots=True)
+class Calls:
+    """Calls about one region; together they end within `TOTAL_SECONDS`."""
+
+    api: GcpApi
+    region: str
+    pace: Pace
+    started: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "started", self.pace.monotonic())
+
+    def again(self) -> "Calls":
+        """The same region, with a deadline of its own: for the next page or batch of a long listing."""
+        return self.api.begin(self.region)
+
+    @property
+    def project(self) -> str:
+        """The project that is asked about.
+
+        Raises:
+            SkipProvider: there is none, or there are no credentials.
+        """
+        return self._clients().project
+
+    def ask(
+        self,
+        method: Callable[[Clients], Callable[..., Answer]],
+        request: Mapping[str, object],
+        translate: Translate = call_error,
+    ) -> Answer:
+        """Call a method of one of the clients, which must be one that may be repeated.
+
+        Args:
+            method: picks it.
+            request: its request, the project apart.
+            translate: makes the error of a refusal.
+
+        Raises:
+            ProviderUnavailable: throttled, failing, unreachable or slow beyond the deadline.
+            SkipProvider, TryNextRegion: we may not.
+            ProviderError: any other refusal, as `translate` has it.
+        """
+        if not self.fits(0.0):
+            raise ProviderUnavailable("DeadlineExceeded", "no time was left for another call", self.region)
+        clients = self._clients()
+        call, asked = method(clients), {"project": clients.project, **request}
+        tries = 0
+        while True:
+            tries += 1
+            try:
+                return call(request=asked, retry=None, timeout=READ_SECONDS)
+            except VENDOR_ERRORS as error:
+                failure = failure_of(error)
+                pause = self._pause(failure, tries)
+                if pause is None:
+                    raise translate(failure, self.region) from error
+            self.pace.sleep(pause)
+
+    def must_be(self, kind: str, wanted: str) -> None:
+        """Whether an answer is of the kind that was asked for: an empty list is one, an answer that is none is not.
+
+        Raises:
+            ProviderUnavailable: it is not.
+        """
+        if kind != wanted:
+            raise ProviderUnavailable("MalformedAnswer", f"wanted {wanted}, was answered {kind!r}", self.region)
+
+    def wait(self, seconds: float) -> bool:
+        """Let the time pass, if another call fits after it; whether it did."""
+        if not self.fits(seconds):
+            return False
+        self.pace.sleep(seconds)
+        return True
+
+    def fits(self, pause: float) -> bool:
+        """One more try after that pause would end before the deadline, however long it took."""
+        return self.pace.monotonic() - self.started + pause + ONE_TRY_SECONDS <= TOTAL_SECONDS
+
+    def _clients(self) -> Clients:
+        try:
+            return self.api.clients()
+        except Misconfigured as error:
+            raise SkipProvider("NoCredentials", str(error), self.region) from error
+
+    def _pause(self, failure: Failure, tries: int) -> float | None:
+        """How many seconds to wait before the next try; None: it was the last one."""
+        if not failure.transient or tries >= _TRIES:
+            return None
+        ceiling = min(_FIRST_PAUSE_SECONDS * 2 ** (tries - 1), _LONGEST_PAUSE_SECONDS)
+        pause = ceiling * (0.5 + self.pace.random() / 2)
+        return pause if self.fits(pause) else None
