@@ -9,6 +9,8 @@ from tests.simulation.mailbox import TAKEN_BACK, Ended, Mailbox
 _REASONS = (TAKEN_BACK, "job_termination", "heartbeat")
 _URGENT_SECONDS = 5.0
 _OVER = "the task is over"
+_LOOK_SECONDS = 60.0
+_SOON_SECONDS = 0.01
 
 
 class StepFailed(Exception):
@@ -30,6 +32,7 @@ class Agent:
         self._plan: Json = {}
         self._started = self._task_over = False
         self._committed: int | None = None
+        self._since = 0.0
 
     def boot(self) -> None:
         """The machine's user data starts it."""
@@ -41,6 +44,11 @@ class Agent:
         if not self.host.dead:
             self.mail.end(Ended("release", TAKEN_BACK))
             self.mail.urgently("notice", {"kind": "take_back", "code": "terminate", "deadline": deadline})
+
+    def advised(self) -> None:
+        """The machine's metadata service says that it may be taken back."""
+        if not self.host.dead:
+            self.mail.urgently("notice", {"kind": "rebalance", "code": "rebalance-recommendation", "deadline": None})
 
     def terminated(self) -> None:
         """The machine goes down, and the system tells its processes."""
@@ -64,14 +72,16 @@ class Agent:
         self._await_go()
         if self._plan["mode"] == "finalize":
             self._finalize()
+        step = self._start
         while True:
-            self._until_it_works(self._start)
+            self._until_it_works(step)
             self._tend()
             self.mail.wait(lambda: self.mail.standing("retry"))
             self._task_over = False
+            step = self._start_again
 
     def _ask_plan(self) -> None:
-        answer = self.mail.call("hello", {"agent": {"version": "sim"}, "machine": {}})
+        answer = self.mail.call("hello", {"agent": {"version": "sim"}, "machine": {"arch": "x86_64"}})
         self._plan = answer["plan"]
 
     def _until_it_works(self, step: Callable[[], object]) -> None:
@@ -108,9 +118,21 @@ class Agent:
         number, done = self._restored() if self._plan["mode"] == "restore" else (None, 0.0)
         if self.host.random.random() < self.host.profile.start_fails:
             raise StepFailed("startup_failed", reason="no such file")
-        self._started = True
         self.host.start_task(done, number, self.mail.poke)
-        self.mail.report("task_started", restored_from=number, why_not="")
+        self._runs(number)
+
+    def _start_again(self) -> None:
+        """Start the task once more, in the work directory as it left it: its last half minute is to be done anew."""
+        self.mail.phase = "running"
+        task = self.host.task
+        assert task is not None
+        self.host.start_task(max(0.0, task.done_seconds - 30), None, self.mail.poke, again=True)
+        self._runs(None)
+
+    def _runs(self, restored_from: int | None) -> None:
+        self._started = True
+        self._since = self.host.monotonic()
+        self.mail.report("task_started", restored_from=restored_from, why_not="")
 
     def _restored(self) -> tuple[int, float]:
         """The newest checkpoint that can be had, and the work in it."""
@@ -133,13 +155,21 @@ class Agent:
         while (reason := self._next()) != _OVER:
             self._checkpoint(reason)
             self.mail.settle()
+            self._since = self.host.monotonic()
         self._is_over(1)
-        self._send_outputs()
+        self.mail.delivered()
+        if self.mail.standing("retry") is None:
+            self._send_outputs()
 
     def _next(self) -> str:
         """The reason of the next checkpoint, or that the task is over."""
-        reason = self.mail.wait(self._ended_or_wanted, seconds=self.mail.checkpoint_seconds)
-        return str(reason or self._ended_or_wanted() or "heartbeat")
+        while True:
+            between = self.mail.checkpoint_seconds
+            left = self._since + between - self.host.monotonic() if between else _LOOK_SECONDS
+            if between and left <= _SOON_SECONDS:
+                return "heartbeat"
+            if reason := self.mail.wait(self._ended_or_wanted, seconds=min(left, _LOOK_SECONDS)):
+                return str(reason)
 
     def _ended_or_wanted(self) -> str | None:
         task = self.host.task
@@ -167,12 +197,12 @@ class Agent:
         """Send an archive and make it count; whether that worked."""
         part = {"name": f"{kind}.tar.gz", "size_bytes": len(archive), "sha256": hashlib.sha256(archive).hexdigest()}
         self.mail.delivered(rank)
+        began = self.host.monotonic()
         try:
-            where = self.mail.call("uploads", {"kind": kind, "parts": [part]}, rank)
-            self._bytes_travel(rank)
-            etags = [self.host.broker.put_chunk(url, archive) for url in where["parts"][0]["urls"]]
+            where, etags = self._sent(kind, part, archive, rank)
             sent = {**part, "upload_id": where["parts"][0]["upload_id"], "etags": etags}
-            body = {"kind": kind, "nonce": where["nonce"], "engine": "workdir", "parts": [sent], **details}
+            took = {"seconds": self.host.monotonic() - began, "paused_seconds": 1.0}
+            body = {"kind": kind, "nonce": where["nonce"], "engine": "workdir", "parts": [sent], **took, **details}
             answer = self.mail.call("uploads/commit", body, rank)
         except BrokerRefused as refused:
             event = "checkpoint_failed" if kind == "checkpoint" else "outputs_failed"
@@ -180,6 +210,15 @@ class Agent:
             return False
         self._committed = answer.get("number", self._committed)
         return True
+
+    def _sent(self, kind: str, part: Json, archive: bytes, rank: int) -> tuple[Json, list[str]]:
+        """The bytes are in the bucket; begun anew when the upload was given up meanwhile."""
+        while True:
+            where = self.mail.call("uploads", {"kind": kind, "parts": [part]}, rank)
+            self._bytes_travel(rank)
+            etags = [self.host.broker.put_chunk(url, archive) for url in where["parts"][0]["urls"]]
+            if None not in etags:
+                return where, [etag for etag in etags if etag is not None]
 
     def _is_over(self, rank: int) -> None:
         """The task ended by itself: its work is made safe, its status reported."""

@@ -22,7 +22,7 @@ from local.market_model import (
 )
 from spotferry.ports.cloud import RegionSettings
 from spotferry.providers.aws.states import ENDED_BY, STATE_REASONS, STATES
-from spotferry.types.errors import TryNextRegion, TryNextZone
+from spotferry.types.errors import CapacityError, NotYet, TryNextRegion, TryNextZone
 from spotferry.types.events import ProviderEvent
 from spotferry.types.instance import Attempt, Candidate, Instance, LaunchRequest
 from tests.simulation.offers import SHAPE, pool_key, price_rows
@@ -81,7 +81,7 @@ class SimCloud:
         self._name = name
         self._market = market
         self._watch = watch
-        self._by_name = by_name
+        self.by_name = by_name
 
     def name(self) -> str:
         """Its name."""
@@ -110,7 +110,7 @@ class SimCloud:
         """One machine for the attempt's token, or name."""
         assert isinstance(candidate, Attempt)
         self._watch.asked_for(candidate)
-        known = self._named(candidate) if self._by_name else None
+        known = self._named(candidate) if self.by_name else None
         return _as_seen(candidate, known or self._sold(candidate))
 
     def _named(self, attempt: Attempt) -> Machine | None:
@@ -123,7 +123,7 @@ class SimCloud:
             pool=pool_key(self._name, attempt.region, attempt.availability_zone, attempt.instance_type, attempt.market),
             shape=SHAPE,
             fingerprint=attempt.launch.model_dump_json(),
-            client_token=None if self._by_name else attempt.cedana_id,
+            client_token=None if self.by_name else attempt.cedana_id,
             tags=attempt.launch.tags,
         )
         try:
@@ -190,6 +190,19 @@ class SimCloud:
                     state=STATES[machine.state],
                 )
                 yield known
+
+    def settle_launch(self, attempt: Attempt) -> CapacityError | None:
+        """How an accepted launch ended, where machines go by their names.
+
+        Raises:
+            NotYet: it has not.
+        """
+        machine = next((m for m in self._market.everything() if m.allocated_id == attempt.allocated_id), None)
+        if machine is None or machine.running_at is not None:
+            return None
+        if machine.state is not State.TERMINATED:
+            raise NotYet("the machine is still being made", timedelta(seconds=30))
+        return TryNextZone("ZONE_RESOURCE_POOL_EXHAUSTED", "the zone had none left", attempt.region)
 
     def launch_price(self, attempt: Attempt) -> Decimal | None:
         """What the machine began at."""

@@ -1,17 +1,18 @@
 """The broker's functions over simulated services: the real use cases, every awaited step of which may go wrong."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol, cast
 
 from spotferry.domain.pace import Pace
-from spotferry.domain.view import Decision, Effect, View
+from spotferry.domain.view import Decision, Effect, Policy, View
 from spotferry.ports.cloud import CloudProvider, Clouds, ObjectStore
-from spotferry.ports.store import BanStore, JobStore
+from spotferry.ports.store import BanStore, JobStore, SightingStore
 from spotferry.runtime.queues import Queues
-from spotferry.types.job import Job, TimelineEntry
+from spotferry.types.job import Checkpoint, Job, TimelineEntry
 from spotferry.usecases.agents import Authenticate
+from spotferry.usecases.begin_again import BeginAgain
 from spotferry.usecases.change import ChangeJob
 from spotferry.usecases.check_launch import CheckLaunch
 from spotferry.usecases.create_instance import AgentBundle, CreateInstance
@@ -24,11 +25,14 @@ from spotferry.usecases.launch import AskCloud
 from spotferry.usecases.plan_job import PlanJob
 from spotferry.usecases.poll_status import PollStatus
 from spotferry.usecases.pool_history import ReadHistory
+from spotferry.usecases.prune_checkpoints import PruneCheckpoints
+from spotferry.usecases.reap import Reap
+from spotferry.usecases.reap_rounds import Rounds
 from spotferry.usecases.steer_job import SteerJob
 from spotferry.usecases.submit_job import SubmitJob
 from spotferry.usecases.take_archive import TakeArchive
 from spotferry.usecases.word import SayWord
-from tests.fakes import FakeObjects, FakeProbe, FakeRegions, FakeSecrets
+from tests.fakes import FakeDefaults, FakeObjects, FakeProbe, FakeRegions, FakeSecrets
 from tests.simulation.clouds import OURS, SimCloud
 from tests.simulation.invariants import Referee
 from tests.simulation.offers import AWS, GCP, REGIONS, Catalogue
@@ -39,8 +43,8 @@ from tests.unit.usecases.wire import token_of
 BUNDLE = AgentBundle(sha256="cd" * 32, body=b"the agent")
 
 
-class Store(JobStore, BanStore, Protocol):
-    """Jobs and bans in one, as both stores are."""
+class Store(JobStore, BanStore, SightingStore, Protocol):
+    """Jobs, bans and the reaper's notes in one, as both stores are."""
 
 
 class WatchedStore:
@@ -54,10 +58,10 @@ class WatchedStore:
     def __getattr__(self, name: str) -> Any:  # Any: the store's own
         return getattr(self._store, name)
 
-    def create_job(self, job: Job, entry: TimelineEntry) -> None:
+    def create_job(self, job: Job, entry: TimelineEntry, taken_over: Sequence[Checkpoint] = ()) -> None:
         """Seen once it is written."""
-        self._store.create_job(job, entry)
-        self._referee.created(job, entry)
+        self._store.create_job(job, entry, taken_over)
+        self._referee.created(job, entry, taken_over)
 
     def save(self, before: View, decision: Decision) -> None:
         """Seen once it is written."""
@@ -100,12 +104,33 @@ class WatchedQueue:
                 unsent.difference_update(effects)
 
 
+class WatchedObjects(FakeObjects):
+    """The bucket, with the referee looking at what leaves it."""
+
+    def __init__(self, referee: Referee) -> None:
+        super().__init__()
+        self._referee = referee
+
+    def delete(self, keys: Sequence[str]) -> None:
+        """Seen before they are gone."""
+        self._referee.deleted(keys)
+        super().delete(keys)
+
+
 class AwaitedCloud(Awaited):
     """One cloud behind steps. Its price at launch is a method of the class: a protocol is told by that."""
 
     def launch_price(self, attempt: object) -> Any:  # Any: a price or None
         """A step like any other."""
         return self.__getattr__("launch_price")(attempt)
+
+
+class AwaitedByName(AwaitedCloud):
+    """A cloud that tells later how a launch ended that it had accepted."""
+
+    def settle_launch(self, attempt: object) -> Any:  # Any: a refusal or None
+        """A step like any other."""
+        return self.__getattr__("settle_launch")(attempt)
 
 
 @dataclass(frozen=True)
@@ -134,27 +159,30 @@ class Deployment:
     ) -> None:
         self.clock = time
         self.raw_store = store
-        self.raw_objects = FakeObjects()
+        self.raw_objects = WatchedObjects(referee)
         self.queues = WatchedQueue(queues, steps, time)
         self.store = cast("Store", Awaited(WatchedStore(store, referee, steps), "store", steps))
         self.objects = cast("ObjectStore", Awaited(self.raw_objects, "bucket", steps, _FREE))
         self.queue = Awaited(self.queues, "queue", steps)
         names = frozenset({"name"})
-        providers = {c.name(): cast("CloudProvider", AwaitedCloud(c, "cloud", steps, names)) for c in clouds}
+        kinds = {True: AwaitedByName, False: AwaitedCloud}
+        providers = {c.name(): cast("CloudProvider", kinds[c.by_name](c, "cloud", steps, names)) for c in clouds}
         self.clouds: Clouds = AwaitedClouds(providers)
         self.regions = FakeRegions(*REGIONS)
         self.change = ChangeJob(self.store, cast("Any", self.queue), self.clock)
         self.ask = AskCloud(self.change, self.clouds, self.store, self.clock)
         self.say = SayWord(self.store, self.objects, Pace(), self.clock)
         self.hear = HearAgent(self.change, self.say, self.objects, self.ask)
-        self.archive = TakeArchive(self.change, self.say, self.hear, self.objects)
-        self.greet = GreetAgent(self.change, self.say, FakeSecrets())
+        prune = PruneCheckpoints(self.store, self.objects, self.clock)
+        self.archive = TakeArchive(self.change, self.say, self.hear, self.objects, prune)
+        self.greet = GreetAgent(self.change, self.say, FakeSecrets(), FakeDefaults())
         self.authenticate = Authenticate(self.store, token_of)
         self.interruption = HandleInterruption(self.ask, parse)
         self.poll = PollStatus(self.ask, self.clouds)
         self.check_launch = CheckLaunch(self.ask, self.clouds)
         self.destroy = DestroyInstance(self.ask, self.clouds)
-        self.steer = SteerJob(self.change, self.objects)
+        self.steer = SteerJob(self.change, BeginAgain(OURS, self.change, self.objects))
+        self.reap = Reap(self.store, self.clouds, self.clock, Policy().visibility, Rounds())
 
     @cached_property
     def plan_job(self) -> PlanJob:

@@ -47,7 +47,10 @@ HAPPENINGS = {
     "agent vanished": 0.5,
     "machine stalled": 1.0,
     "machine cut off": 1.5,
+    "rebalance advised": 1.0,
     "person ends machine": 0.4,
+    "person checkpoints": 0.8,
+    "person begins again": 0.8,
     "person cancels": 0.8,
 }
 """What happens to the world; how often an hour."""

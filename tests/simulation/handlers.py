@@ -11,9 +11,9 @@ from spotferry.providers.aws.states import STATES
 from spotferry.runtime.queues import Message
 from spotferry.types.errors import InvalidInput, NotFound
 from spotferry.types.events import Notice, NoticeKind, ProviderEvent
+from spotferry.usecases.archive_calls import Addresses, Commit
 from spotferry.usecases.handle_interruption import Heard
 from spotferry.usecases.hear_agent import LogChunk
-from spotferry.usecases.take_archive import Addresses, Commit
 from tests.simulation.deployment import Deployment
 from tests.simulation.invariants import Referee
 from tests.simulation.offers import AWS
@@ -101,7 +101,7 @@ class Handlers:
         log = LogChunk.of(body.get("log"))
         match path:
             case "hello":
-                return made.greet(attempt)
+                return made.greet(attempt, body.get("machine"))
             case "heartbeat":
                 return made.hear.heartbeat(attempt, str(body.get("phase", "")), log)
             case "report":
@@ -114,7 +114,9 @@ class Handlers:
 
     def poll(self) -> None:
         """poll_status: what it could not do is told, and nobody's fault but the run's."""
-        for problem in self._deployment.poll().problems:
+        polled = self._deployment.poll()
+        reaped = self._deployment.reap(polled.attempts)
+        for problem in (*polled.problems, *reaped.problems):
             if not any(known in problem for known in _KNOWN_PROBLEMS):
                 self._referee.violated("no error that nobody knows", f"poll: {problem}")
 

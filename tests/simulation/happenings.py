@@ -73,7 +73,10 @@ class Happenings:
             "machine stalled": self._stall,
             "machine cut off": self._cut_off,
             "person ends machine": self._end_machine,
+            "rebalance advised": self._advise,
             "person cancels": self._cancel,
+            "person checkpoints": self._checkpoint,
+            "person begins again": self._begin_again,
         }
 
     def plan(self, hours: float) -> None:
@@ -157,7 +160,7 @@ class Happenings:
         if self._indexes is None:
             return False
         self._indexes.freeze_indexes()
-        self._later(20, 400, self._indexes.thaw_indexes)
+        self._later(20, self._random.choice((400, 1500)), self._indexes.thaw_indexes)
         return True
 
     def _vanish(self) -> bool:
@@ -191,6 +194,26 @@ class Happenings:
         if living:
             self._people.end_machine(self._random.choice(living[-2:]))
         return bool(living)
+
+    def _advise(self) -> bool:
+        machine = self._machine()
+        if machine is None:
+            return False
+        self._note(f"{machine.allocated_id[:8]} may be taken back soon")
+        self._market.rebalance(machine.allocated_id)
+        return True
+
+    def _checkpoint(self) -> bool:
+        running = [job_id for job_id, truth in self._referee.jobs.items() if truth.running]
+        if running:
+            self._people.checkpoint(self._random.choice(running))
+        return bool(running)
+
+    def _begin_again(self) -> bool:
+        over = [job_id for job_id, truth in self._referee.jobs.items() if truth.job.state.is_final]
+        if over:
+            self._people.begin_again(self._random.choice(over))
+        return bool(over)
 
     def _cancel(self) -> bool:
         open_jobs = [job_id for job_id, truth in self._referee.jobs.items() if not truth.job.state.is_final]

@@ -36,7 +36,8 @@ class Profile:
         setup_seconds, task_seconds, transfer_seconds: how long it takes.
         setup_fails: share of the setups that fail.
         start_fails: share of the starts that fail.
-        exit_code: of the task.
+        exit_code: of the task, once it has failed as often as it does.
+        fails_first: how often it fails.
         outputs: it has some.
     """
 
@@ -46,6 +47,7 @@ class Profile:
     setup_fails: float
     start_fails: float
     exit_code: int
+    fails_first: int
     outputs: bool
 
 
@@ -55,8 +57,8 @@ class Broker(Protocol):
     def request(self, path: str, who: str, body: Json, answer: Callable[[int, Json], None]) -> None:
         """Send a call; the answer may never come, or come twice."""
 
-    def put_chunk(self, url: str, body: bytes) -> str:
-        """Send a chunk to the bucket; its ETag."""
+    def put_chunk(self, url: str, body: bytes) -> str | None:
+        """Send a chunk to the bucket; its ETag, or None where its upload was given up."""
 
     def fetch(self, url: str) -> bytes | None:
         """What is at an address of the bucket."""
@@ -65,8 +67,11 @@ class Broker(Protocol):
 class Witness(Protocol):
     """Sees what is true on machines, whatever the broker believes."""
 
-    def task_runs(self, job_id: str, instance_id: str, restored_from: int | None, done_seconds: float) -> None:
-        """The task was started on this machine."""
+    def task_runs(self, job_id: str, instance_id: str, done_seconds: float, *, again: bool) -> None:
+        """The task was started on this machine, for the first time there or again."""
+
+    def ends_of(self, job_id: str) -> int:
+        """How often the job's task came to an end by itself."""
 
     def task_stopped(self, instance_id: str) -> None:
         """No process of the task is left on it."""
@@ -85,7 +90,9 @@ class Task:
         self._host = host
         self._done = done_seconds
         self._since: datetime | None = None
-        self.started = False
+        fails = host.witness.ends_of(host.job_id) < host.profile.fails_first
+        self._code = 1 if fails else host.profile.exit_code
+        self.started = self.ended = False
 
     @property
     def done_seconds(self) -> float:
@@ -97,7 +104,7 @@ class Task:
     def exit_code(self) -> int | None:
         """Its exit status; None before it has one."""
         over = self._host.profile.task_seconds - self.done_seconds < 1e-6
-        return self._host.profile.exit_code if self.started and over else None
+        return self._code if self.started and over else None
 
     def go_on(self, ended: Callable[[], None]) -> None:
         """Work."""
@@ -137,6 +144,7 @@ class Host:
         self.dead = False
         self.task: Task | None = None
         self.faults_on: Callable[[str], bool] = lambda _: False
+        self.note: Callable[[str], None] = lambda _: None
         self.switch_off: Callable[[], None] = lambda: None
         self._booted = time.now
         self._rate = random.uniform(0.98, 1.02)
@@ -176,16 +184,20 @@ class Host:
     def _runs(self, task: Task) -> bool:
         return self.task is task and not self.dead
 
-    def start_task(self, done_seconds: float, restored_from: int | None, ended: Callable[[], None]) -> None:
+    def start_task(
+        self, done_seconds: float, restored_from: int | None, ended: Callable[[], None], *, again: bool = False
+    ) -> None:
         """Start the task with so much of its work done."""
         self.task = Task(self, done_seconds)
         self._ended = ended
-        self.witness.task_runs(self.job_id, self.instance_id, restored_from, done_seconds)
+        self.note(f"{self.instance_id[:6]} runs the task from {restored_from} at {done_seconds:.1f} s")
+        self.witness.task_runs(self.job_id, self.instance_id, done_seconds, again=again)
         self.task.go_on(ended)
 
     def end_task(self) -> None:
         """End every process of the task."""
-        if self.task is not None and self.task.started:
+        if self.task is not None and self.task.started and not self.task.ended:
+            self.task.ended = True
             if self.task.exit_code is not None:
                 self.witness.task_ended(self.job_id, self.instance_id, self.task.exit_code)
             self.task.stand_still()

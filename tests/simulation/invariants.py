@@ -1,7 +1,7 @@
 """The referee: knows what is true on machines and in clouds, and holds every save against it (DESIGN 4)."""
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -58,7 +58,8 @@ class JobTruth:
     job: Job
     running: str = ""
     committed_seconds: float = 0.0
-    exit_codes: set[int] = field(default_factory=set)
+    exit_codes: list[int] = field(default_factory=list)
+    newest_parts: frozenset[str] = frozenset()
     final_at: datetime | None = None
 
 
@@ -91,11 +92,18 @@ class Referee:
         if not holds:
             self.violated(invariant, words)
 
-    def created(self, job: Job, entry: TimelineEntry) -> None:
-        """A job was written."""
+    def created(self, job: Job, entry: TimelineEntry, taken_over: Sequence[Checkpoint]) -> None:
+        """A job was written, perhaps with checkpoints of the one that it goes on from."""
         self._must(job.job_id not in self.jobs, "gapless timeline", f"{job.job_id} was created twice")
         self._must(entry.revision == 1, "gapless timeline", f"{job.job_id} begins at {entry.revision}")
-        self.jobs[job.job_id] = JobTruth(job)
+        self.jobs[job.job_id] = truth = JobTruth(job)
+        if job.parent_job_id:
+            truth.exit_codes += self.jobs[job.parent_job_id].exit_codes
+        if taken_over:
+            truth.newest_parts = frozenset(part.key for part in taken_over[0].manifest.parts)
+            works = [done_seconds_in(self.read_object(key)) for key in truth.newest_parts]
+            self._must(None not in works, "whole checkpoints only", f"{job.job_id} goes on from what is not there")
+            truth.committed_seconds = max((work for work in works if work is not None), default=0.0)
 
     def saved(self, before: View, decision: Decision) -> None:
         """A decision was written."""
@@ -169,6 +177,7 @@ class Referee:
             whole = body is not None and hashlib.sha256(body).hexdigest() == part.sha256
             self._must(whole, "whole checkpoints only", words + f"{part.name} is not there, or another")
             done = done_seconds_in(body)
+        truth.newest_parts = frozenset(part.key for part in manifest.parts)
         if done is not None:
             lost = truth.committed_seconds - done
             self._must(lost < _CLOSE_SECONDS, "no committed work lost", words + f"holds {lost:.1f} s less than before")
@@ -188,10 +197,11 @@ class Referee:
         asked = not cancelled or "cancel" in job.reason or "cancel" in last.reason
         self._must(asked, "the end is true", f"CANCELLED because {job.reason}")
 
-    def task_runs(self, job_id: str, instance_id: str, restored_from: int | None, done_seconds: float) -> None:
-        """The task was started on this machine."""
+    def task_runs(self, job_id: str, instance_id: str, done_seconds: float, *, again: bool) -> None:
+        """The task was started on this machine, for the first time there or again."""
         truth = self.jobs[job_id]
-        self._note(f"{instance_id[:6]} runs the task from {restored_from} at {done_seconds:.1f} s")
+        if again:
+            truth.committed_seconds = min(truth.committed_seconds, done_seconds)
         words = f"{instance_id[:6]} started it while {truth.running[:6]} runs it"
         self._must(truth.running in {"", instance_id}, "one machine runs the task", words)
         lost = truth.committed_seconds - done_seconds
@@ -209,7 +219,11 @@ class Referee:
     def task_ended(self, job_id: str, instance_id: str, exit_code: int) -> None:
         """The task came to its end there."""
         self._note(f"{instance_id[:6]}: the task ended with {exit_code}")
-        self.jobs[job_id].exit_codes.add(exit_code)
+        self.jobs[job_id].exit_codes.append(exit_code)
+
+    def ends_of(self, job_id: str) -> int:
+        """How often the job's task came to an end by itself."""
+        return len(self.jobs[job_id].exit_codes)
 
     def gave_back(self, instance_id: str) -> None:
         """Its agent is about to say that it gives the job back."""
@@ -230,10 +244,17 @@ class Referee:
     def told_to_end(self, machine: Machine) -> None:
         """A cloud is told to end a machine."""
         attempt = self.attempts.get(machine.request.tags.get("spotferry:instance", ""))
-        unwanted = attempt is None or attempt.ending or attempt.is_gone
+        another = attempt is not None and attempt.allocated_id not in {"", machine.allocated_id}
+        unwanted = attempt is None or attempt.ending or attempt.is_gone or another
         ours = machine.request.tags.get("spotferry:deployment") == "sim"
         words = f"{machine.allocated_id} of attempt {attempt.cedana_id[:6] if attempt else None} was wanted"
         self._must(unwanted and ours, "only unwanted machines are ended", words)
+
+    def deleted(self, keys: Iterable[str]) -> None:
+        """Objects leave the bucket."""
+        for job_id, truth in self.jobs.items():
+            lost = truth.newest_parts.intersection(keys)
+            self._must(not lost, "whole checkpoints only", f"the newest checkpoint of {job_id} loses {sorted(lost)}")
 
     def machines_of(self, instance_id: str) -> list[Machine]:
         """All machines that were ever made for an attempt."""

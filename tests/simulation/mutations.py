@@ -18,7 +18,8 @@ from spotferry.domain.view import Decision, View
 from spotferry.store.memory import MemoryStore
 from spotferry.types.errors import ProviderUnavailable, StaleAttempt
 from spotferry.types.instance import Attempt
-from spotferry.usecases import change, destroy_instance, poll_status
+from spotferry.types.job import ArchivePart
+from spotferry.usecases import change, destroy_instance, poll_status, reap
 from spotferry.usecases.agents import Authenticate
 from spotferry.usecases.create_instance import CreateInstance
 from spotferry.usecases.launch import AskCloud
@@ -67,15 +68,17 @@ def no_epoch_check() -> Iterator[None]:
 @contextmanager
 def pointer_before_parts() -> Iterator[None]:
     """A checkpoint counts before its bytes are there."""
-    complete = TakeArchive._complete
+    complete, original = TakeArchive._complete, TakeArchive._record
 
-    def record(self: TakeArchive, attempt: Any, commit: Any, prefix: str) -> Any:
-        made = original(self, attempt, commit, prefix)
-        complete(self, prefix, commit.parts)
-        return made
+    def unseen(_self: Any, _view: Any, prefix: str, parts: Any) -> Any:
+        return tuple(ArchivePart(name=p.name, key=prefix + p.name, size_bytes=1, sha256=p.sha256) for p in parts)
 
-    original = TakeArchive._record
-    with patch.object(TakeArchive, "_complete", lambda *_: None), patch.object(TakeArchive, "_record", record):
+    def record(self: TakeArchive, attempt: Any, commit: Any, prefix: str, parts: Any) -> Any:
+        view, number = original(self, attempt, commit, prefix, parts)
+        complete(self, view, prefix, commit.parts)
+        return view, number
+
+    with patch.object(TakeArchive, "_complete", unseen), patch.object(TakeArchive, "_record", record):
         yield
 
 
@@ -139,8 +142,8 @@ def fresh_after_a_loss() -> Iterator[None]:
     """Every machine is told to begin from nothing."""
     original = SayWord.start
 
-    def start(self: SayWord, view: View) -> Any:
-        told = original(self, view)
+    def start(self: SayWord, view: View, instance_id: str) -> Any:
+        told = original(self, view, instance_id)
         return told | ({"mode": "fresh"} if told["mode"] == "restore" else {})
 
     with patch.object(SayWord, "start", start):
@@ -152,8 +155,8 @@ def finished_tasks_run_again() -> Iterator[None]:
     """What a machine is to do does not look at whether the task is over."""
     original = SayWord.start
 
-    def start(self: SayWord, view: View) -> Any:
-        told = original(self, view)
+    def start(self: SayWord, view: View, instance_id: str) -> Any:
+        told = original(self, view, instance_id)
         return told | ({"mode": "restore" if told["checkpoints"] else "fresh"} if told["mode"] == "finalize" else {})
 
     with patch.object(SayWord, "start", start):
@@ -180,6 +183,19 @@ def unneeded_machines_stay() -> Iterator[None]:
         return replace(moved, view=changed(moved.view, event.instance_id, ending=False))
 
     with patch.dict(MOVES, {e.MachineCreated: created}), patch.object(lifecycle, "_condemnation", lambda *_: None):
+        yield
+
+
+@contextmanager
+def reaper_on_an_index() -> Iterator[None]:
+    """The reaper believes an index that may be late."""
+
+    def records(self: Any, machine: Any) -> Any:
+        index = self.reap.store._index
+        attempt = index.attempts.get(machine.cedana_id)
+        return attempt, index.jobs.get(attempt.job_id) if attempt else None
+
+    with patch.object(reap._Look, "_records", records):
         yield
 
 
@@ -216,6 +232,7 @@ MUTATIONS: Mapping[str, Callable[[], AbstractContextManager[None]]] = {
     "no epoch check": no_epoch_check,
     "pointer before parts": pointer_before_parts,
     "ownership passed by time alone": ownership_by_time,
+    "reaper on a stale index": reaper_on_an_index,
     "effects dropped on redelivery": effects_dropped_on_redelivery,
     "saves without a version": no_version_check,
     "a lost answer counts as a refusal": lost_answer_is_a_refusal,

@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Mapping
 from random import Random
-from typing import Any
 
 from spotferry.types.job import HOLD_STATES, Job
 from spotferry.types.job_file import JobFile
+from spotferry.usecases.job_ids import new_job_id
 from spotferry.usecases.submit_job import Submission
+from tests.simulation.clouds import OURS
 from tests.simulation.deployment import Deployment
 from tests.simulation.host import Profile
 from tests.simulation.traffic import Api, Parcel
@@ -15,6 +16,7 @@ from tests.simulation.virtual import VirtualTime
 _SHA = "ab" * 32
 _LATER = (408, 429, 500, 502, 503)
 _MOST_JOBS = 3
+_LOOKS_AFTER = 0.1
 
 
 def profile(random: Random) -> Profile:
@@ -26,70 +28,95 @@ def profile(random: Random) -> Profile:
         setup_fails=random.choice((0, 0, 0, 0.3)),
         start_fails=random.choice((0, 0, 0, 0, 0.2)),
         exit_code=random.choice((0, 0, 0, 1)),
+        fails_first=random.choice((0, 0, 0, 1, 2)),
         outputs=random.random() < 0.5,
     )
 
 
 class People:
-    """Submit, cancel, retry and end machines; each call is repeated until it is answered."""
+    """Submit, cancel, checkpoint, retry, restore and end machines; each call is repeated until it is answered.
+
+    Attributes:
+        profiles: how each job behaves.
+        accepted: jobs that somebody was told of.
+        waiting: calls that are not answered yet.
+    """
 
     def __init__(self, time: VirtualTime, api: Api, deployment: Deployment, random: Random, seed: int) -> None:
         self.profiles: dict[str, Profile] = {}
-        self.asked = 0
         self.accepted: set[str] = set()
+        self.waiting = 0
         self._time, self._api, self._deployment, self._random, self._seed = time, api, deployment, random, seed
+        self._keys = 0
 
     def submit_some(self) -> None:
         """Hand in one job or a few, soon."""
-        for number in range(self._random.choice((1, 1, *range(2, _MOST_JOBS + 1)))):
-            self.asked += 1
-            self._time.after(self._random.uniform(0, 600), self._submission(f"{self._seed}-{number}"))
+        for _ in range(self._random.choice((1, 1, *range(2, _MOST_JOBS + 1)))):
+            mine, key = profile(self._random), self._key()
+            submission = Submission("ann", JobFile.model_validate(self._spec(mine)), "job.yml", None, _SHA, key)
+            self._time.after(self._random.uniform(0, 600), self._submission(submission, mine, key))
+            self.waiting += 1
 
-    def _submission(self, key: str) -> Callable[[], None]:
-        mine = profile(self._random)
-        spec = JobFile.model_validate(self._spec(mine))
+    def _key(self) -> str:
+        self._keys += 1
+        return f"{self._seed}-{self._keys}"
 
-        def submit() -> Job:
-            job = self._deployment.submit(Submission("ann", spec, "job.yml", None, _SHA, key)).job
-            self.accepted.add(job.job_id)
-            return job
+    def _submission(self, submission: Submission, mine: Profile, key: str) -> Callable[[], None]:
+        self.profiles[new_job_id(OURS, "ann", key)] = mine
+        parcel = Parcel(f"submit {key}", lambda: self._told_of(self._deployment.submit(submission).job))
+        return lambda: self._until_answered(parcel)
 
-        def begin() -> None:
-            self._until_answered(Parcel(f"submit {key}", submit), lambda: None)
-
-        name = self._deployment.submit._job_id(Submission("ann", spec, "job.yml", None, _SHA, key))
-        self.profiles[name] = mine
-        return begin
+    def _told_of(self, job: Job) -> None:
+        self.accepted.add(job.job_id)
 
     def _spec(self, mine: Profile) -> Mapping[str, object]:
-        spot = self._random.choice((True, True, "fallback"))
-        providers = self._random.choice(([], [], ["aws"], ["gcp"]))
-        outputs = {"outputs": ["*.bin"]} if mine.outputs else {}
-        return {"task": {"run": "./run"}, "instance_specs": {"spot": spot, "providers": providers}, **outputs}
+        draw = self._random.choice
+        checkpoint = {"interval_seconds": draw((None, 0, 0, 30, 120)), "keep": draw((1, 2, 3))}
+        return {
+            "task": {"run": "./run"},
+            "instance_specs": {"spot": draw((True, True, "fallback")), "providers": draw(([], [], ["aws"], ["gcp"]))},
+            "checkpoint": {**checkpoint, "on_rebalance": draw((False, True))},
+            "retry": {"max_restarts": draw((0, 0, 1, 3))},
+            "max_duration_hours": draw((0, 0, 0, 0, 0.5)),
+            "max_cost_usd": draw((0, 0, 0, 0, 0.02)),
+            **({"outputs": ["*.bin"]} if mine.outputs else {}),
+        }
 
     def cancel(self, job_id: str) -> None:
         """Cancel a job."""
         self._order(f"cancel {job_id[:6]}", lambda: self._deployment.steer.cancel(job_id, "ann"))
 
+    def checkpoint(self, job_id: str) -> None:
+        """Have a job checkpointed."""
+        self._order(f"checkpoint {job_id[:6]}", lambda: self._deployment.steer.checkpoint(job_id, "ann"))
+
     def end_machine(self, instance_id: str) -> None:
         """End a machine."""
         self._order(f"end {instance_id[:6]}", lambda: self._deployment.steer.end_machine(instance_id, "ann"))
 
+    def begin_again(self, job_id: str) -> None:
+        """Have a job that is over run again, from a checkpoint or from the beginning."""
+        key, order = self._key(), self._random.choice(("retry", "restore"))
+        self.profiles[new_job_id(OURS, "ann", key)] = self.profiles[job_id]
+        steer = self._deployment.steer
+        self._order(f"{order} {job_id[:6]}", lambda: self._told_of(steer(order, job_id, "ann", key)))
+
     def look_after(self, job: Job) -> None:
         """Ask for a retry of a job on hold, or do not bother."""
-        if job.state in HOLD_STATES and self._random.random() < 0.1:
+        if job.state in HOLD_STATES and self._random.random() < _LOOKS_AFTER:
             job_id = job.job_id
             self._order(f"retry {job_id[:6]}", lambda: self._retry(job_id))
 
     def _retry(self, job_id: str) -> None:
-        """As the API does, of a job on hold only: one that is over would become another job."""
+        """Of a job on hold only: one that is over by now would become another job."""
         if self._deployment.store.get_job(job_id).state in HOLD_STATES:
-            self._deployment.steer.retry(job_id, "ann")
+            self._deployment.steer.retry(job_id, "ann", self._key())
 
-    def _order(self, name: str, work: Callable[[], Any]) -> None:  # Any: nobody looks at the answer
-        self._until_answered(Parcel(name, work), lambda: None)
+    def _order(self, name: str, work: Callable[[], object]) -> None:
+        self.waiting += 1
+        self._until_answered(Parcel(name, work))
 
-    def _until_answered(self, parcel: Parcel, done: Callable[[], None]) -> None:
+    def _until_answered(self, parcel: Parcel) -> None:
         answered: list[int] = []
 
         def answer(status: int, _body: object) -> None:
@@ -97,9 +124,8 @@ class People:
                 return
             answered.append(status)
             if status in _LATER:
-                again = lambda: self._until_answered(parcel, done)  # noqa: E731
-                self._time.after(self._random.uniform(1, 30), again)
+                self._time.after(self._random.uniform(1, 30), lambda: self._until_answered(parcel))
             else:
-                done()
+                self.waiting -= 1
 
         self._api.call(parcel, answer)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.contract.emulated_tables import CREDENTIALS, emulator
 from tests.simulation import run
 from tests.simulation.faults import KINDS
 from tests.simulation.invariants import INVARIANTS
@@ -73,8 +74,8 @@ def test_a_wide_run_ends_with_its_table(capsys: pytest.CaptureFixture[str], tmp_
 @pytest.mark.e2e
 def test_the_same_holds_over_the_wire(tmp_path: Path) -> None:
     """With the tables of the deployed broker, as the emulator plays them."""
-    with pytest.MonkeyPatch.context() as patch, run.emulator(tmp_path) as host:
-        for name, value in run.CREDENTIALS.items():
+    with pytest.MonkeyPatch.context() as patch, emulator(tmp_path) as host:
+        for name, value in CREDENTIALS.items():
             patch.setenv(name, value)
         total = run.simulate(range(WIRE_SEEDS), host)
     assert total.runs == WIRE_SEEDS

@@ -138,7 +138,7 @@ class World:
             self.functions.run(Parcel("poll", self.handlers.poll), FUNCTION_SECONDS, lambda *_: None)
         for truth in list(self.referee.jobs.values()):
             self.people.look_after(truth.job)
-        if self.time.now < self._calm_at or len(self.people.accepted) < self.people.asked:
+        if self.time.now < self._calm_at or self.people.waiting:
             return
         over = closing.all_over(self.referee, self.deployment.raw_store, self.people.accepted)
         if over and self._over_at is None:
@@ -163,6 +163,8 @@ class World:
             agent = self.agents.get(event.allocated_id)
             if agent is not None:
                 self.time.after(self._random.uniform(0.1, 2.1), partial(agent.noticed, deadline.isoformat()))
+        if event.kind is EventKind.REBALANCE and event.allocated_id in self.agents:
+            self.time.after(self._random.uniform(0.1, 2.1), self.agents[event.allocated_id].advised)
         if event.kind is EventKind.STATE:
             self._on_state(event.allocated_id, event.value)
 
@@ -187,7 +189,7 @@ class World:
         profile = self.people.profiles[tags["spotferry:job"]]
         random = Random(f"{self.seed} {tags['spotferry:instance']}")
         host = Host(self.time, machine, self, self.referee, profile, random)
-        host.faults_on = self.faults.strikes
+        host.faults_on, host.note = self.faults.strikes, self.note
         host.switch_off = partial(self.market.os_shutdown, allocated_id)
         key = token_of(host.instance_id, -1)
         who = f"Bearer {host.instance_id}.{token_of(host.instance_id, host.epoch)}.{key}"
@@ -201,9 +203,11 @@ class World:
         debts = self._debts.setdefault(f"{name} {body.get('nonce', '')}", [])
         self.api.call(Parcel(name, lambda: self.handlers.agent(path, who, body), debts), answer)
 
-    def put_chunk(self, url: str, body: bytes) -> str:
+    def put_chunk(self, url: str, body: bytes) -> str | None:
         """Bytes of an agent's."""
-        return self.deployment.raw_objects.put_chunk(url, body)
+        upload_id = url.split(":")[2]
+        objects = self.deployment.raw_objects
+        return objects.put_chunk(url, body) if upload_id in objects.uploads else None
 
     def fetch(self, url: str) -> bytes | None:
         """What is at an address."""

@@ -107,4 +107,21 @@ def test_a_machine_that_reported_and_is_not_shown_any_more_is_gone_once_it_is_si
     world.clock.move(minutes=6)
     world.settle_launch(lost.job_id, attempt.cedana_id)
     assert world.attempt(lost).is_gone
+    assert world.attempt(lost).billed_until == world.attempt(lost).last_seen
     assert world.state(lost) is JobState.PENDING
+
+
+def test_a_machine_that_left_before_its_id_was_heard_of_is_billed_until_its_last_word(world: World, lost: Job) -> None:
+    """Its agent gave the job back and switched it off; the cloud does not show it any more."""
+    attempt = world.attempt(lost)
+    world.hello(attempt)
+    world.clock.move(minutes=1)
+    world.report(attempt, "released", reason="instance_termination")
+    left_at = world.attempt(lost).last_seen
+    world.cloud.terminate(attempt.cedana_id)
+    world.clock.move(minutes=20)
+    world.end_instance(lost.job_id, attempt.cedana_id)
+    gone = world.attempt(lost, 0)
+    assert gone.is_gone
+    assert gone.billed_until == left_at
+    assert "no machine was ever made" not in world.messages(lost)[-1]

@@ -3,13 +3,12 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from spotferry.domain import events as e
 from spotferry.domain import view as effects
 from spotferry.domain.view import View
 from spotferry.ports.cloud import Clouds
 from spotferry.types.errors import NotFound, NotYet, ProviderError
 from spotferry.types.instance import Attempt
-from spotferry.usecases.launch import AskCloud, would_be_visible
+from spotferry.usecases.launch import AskCloud, gone_unseen, would_be_visible
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +48,7 @@ class CheckLaunch:
         elif attempt.arrived_at is None:
             self.ask(job_id, attempt)
         elif would_be_visible(view, attempt, now := self.ask.clock()) and _is_silent(view, attempt, now):
-            gone = e.MachineGone(instance_id, "the machine that its agent reported from is gone")
-            self.ask.change(job_id, gone, instance_id)
+            self.ask.change(job_id, gone_unseen(attempt), instance_id)
 
     def _settle(self, job_id: str, attempt: Attempt) -> None:
         try:
@@ -61,7 +59,6 @@ class CheckLaunch:
             self.ask.change.queue.send([again], self.ask.change.clock())
         except ProviderError:
             return  # the poll asks again
-
 
 
 def _is_silent(view: View, attempt: Attempt, now: datetime) -> bool:

@@ -2,10 +2,9 @@
 
 from dataclasses import dataclass
 
-from spotferry.domain import events as e
 from spotferry.ports.cloud import Clouds
 from spotferry.types.errors import NotFound
-from spotferry.usecases.launch import AskCloud, would_be_visible
+from spotferry.usecases.launch import AskCloud, gone_unseen, would_be_visible
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,4 +37,4 @@ class DestroyInstance:
             provider.destroy_instance(machine)
             self.ask.record(job_id, attempt, machine)
         elif would_be_visible(view, attempt, change.clock()):
-            change(job_id, e.MachineGone(instance_id, "no machine was ever made for it"), instance_id)
+            change(job_id, gone_unseen(attempt), instance_id)

@@ -119,3 +119,11 @@ def would_be_visible(view: View, attempt: Attempt, now: datetime) -> bool:
     """It would be shown by now: nobody has asked for it since the job's last change ordered its end."""
     last_asked = max(attempt.requested_at, view.job.updated_at or attempt.requested_at)
     return last_asked + view.policy.visibility <= now
+
+
+def gone_unseen(attempt: Attempt) -> e.MachineGone:
+    """The end of an attempt whose machine the cloud never showed; if it had an agent, that was last heard at its end."""
+    if attempt.arrived_at is None:
+        return e.MachineGone(attempt.cedana_id, "no machine was ever made for it")
+    words = "the machine that its agent reported from is gone"
+    return e.MachineGone(attempt.cedana_id, words, billed_until=attempt.seen_since())
