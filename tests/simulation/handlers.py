@@ -105,7 +105,9 @@ class Handlers:
             case "heartbeat":
                 return made.hear.heartbeat(attempt, str(body.get("phase", "")), log)
             case "report":
-                return made.hear.report(attempt, str(body.get("event", "")), body.get("data") or {}, log)
+                return made.hear.report(
+                    attempt, str(body.get("event", "")), body.get("data") or {}, log, body.get("report")
+                )
             case "uploads":
                 return made.archive.addresses(attempt, Addresses.model_validate(body))
             case "uploads/commit":

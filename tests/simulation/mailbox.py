@@ -45,7 +45,8 @@ class Mailbox:
         self._settled_at = float("-inf")
         self._granted_at, self._lease_ends = 0.0, FIRST_LEASE_SECONDS
         self._interval = 2.0
-        self._outbox: deque[tuple[str, Json]] = deque()
+        self._outbox: deque[tuple[str, Json, int]] = deque()
+        self._reports = 0
         self._link: Process | None = None
 
     def begin(self) -> None:
@@ -119,7 +120,8 @@ class Mailbox:
     def report(self, event: str, **data: object) -> None:
         """Send a report as soon as possible; returns at once."""
         self.settle()
-        self._outbox.append((event, data))
+        self._reports += 1
+        self._outbox.append((event, data, self._reports))
         if self._link is not None:
             self._link.wake()
 
@@ -205,9 +207,9 @@ class Mailbox:
         if not self._outbox:
             self._once("heartbeat", {"phase": self.phase, "log": None})
             return
-        event, data = self._outbox[0]
+        event, data, number = self._outbox[0]
         try:
-            self._once("report", {"event": event, "data": data, "log": None})
+            self._once("report", {"event": event, "report": number, "data": data, "log": None})
         except BrokerRefused as refused:
             self._note(f"{self._host.instance_id[:6]}: the broker refused {event}: {refused}")
         self._outbox.popleft()

@@ -117,7 +117,7 @@ def test_a_machine_that_left_before_its_id_was_heard_of_is_billed_until_its_last
     world.hello(attempt)
     world.clock.move(minutes=1)
     world.report(attempt, "released", reason="instance_termination")
-    left_at = world.attempt(lost).last_seen
+    left_at = world.attempt(lost).released_at
     world.cloud.terminate(attempt.cedana_id)
     world.clock.move(minutes=20)
     world.end_instance(lost.job_id, attempt.cedana_id)

@@ -5,7 +5,8 @@ from collections.abc import Callable, Mapping
 import pytest
 
 from spotferry.domain.owed import owed
-from spotferry.types import JobState
+from spotferry.types import JobState, StaleAttempt
+from spotferry.usecases.archive_calls import Commit
 from tests.fakes import QueueAwayError
 from tests.unit.usecases.world import World
 
@@ -86,3 +87,17 @@ def test_a_machine_whose_end_is_asked_for_twice_still_leaves_a_checkpoint(world:
     assert world.state(job) is JobState.INTERRUPTED
     assert world.cloud.destroyed == []
     assert not world.attempt(job, 0).ending
+
+
+def test_a_commit_that_counts_keeps_its_bytes_when_its_repeat_is_refused(world: World) -> None:
+    """The repeat was let in before its machine was known to be gone: the job goes on from this very checkpoint."""
+    job, attempt = world.running()
+    commit = Commit.model_validate(world.send_bytes(attempt))
+    let_in = world.attempt(job)
+    world.archive.commit(let_in, commit)
+    world.cloud.terminate(attempt.cedana_id)
+    world.later(minutes=1)
+    with pytest.raises(StaleAttempt):
+        world.archive.commit(let_in, commit)
+    (checkpoint,) = world.store.checkpoints(job.job_id)
+    assert all(world.objects.head(part.key) for part in checkpoint.manifest.parts)

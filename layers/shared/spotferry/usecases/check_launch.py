@@ -45,10 +45,15 @@ class CheckLaunch:
             return  # the look-up proves nothing; the next poll asks again
         if machine is not None:
             self.ask.record(job_id, attempt, machine)
-        elif attempt.arrived_at is None:
-            self.ask(job_id, attempt)
-        elif would_be_visible(view, attempt, now := self.ask.clock()) and _is_silent(view, attempt, now):
-            self.ask.change(job_id, gone_unseen(attempt), instance_id)
+        else:
+            self._not_shown(view, attempt)
+
+    def _not_shown(self, view: View, attempt: Attempt) -> None:
+        now = self.ask.clock()
+        if attempt.arrived_at is None:
+            self.ask(attempt.job_id, attempt)
+        elif would_be_visible(view, attempt, now) and _is_silent(view, attempt, now):
+            self.ask.change(attempt.job_id, gone_unseen(attempt), attempt.cedana_id)
 
     def _settle(self, job_id: str, attempt: Attempt) -> None:
         try:

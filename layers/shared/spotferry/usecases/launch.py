@@ -122,8 +122,8 @@ def would_be_visible(view: View, attempt: Attempt, now: datetime) -> bool:
 
 
 def gone_unseen(attempt: Attempt) -> e.MachineGone:
-    """The end of an attempt whose machine the cloud never showed; if it had an agent, that was last heard at its end."""
+    """The end of an attempt whose machine the cloud does not show: at its agent's last word, if it had one."""
     if attempt.arrived_at is None:
         return e.MachineGone(attempt.cedana_id, "no machine was ever made for it")
     words = "the machine that its agent reported from is gone"
-    return e.MachineGone(attempt.cedana_id, words, billed_until=attempt.seen_since())
+    return e.MachineGone(attempt.cedana_id, words, billed_until=attempt.released_at or attempt.seen_since())

@@ -151,6 +151,9 @@ class TakeArchive:
     def _give_up(self, attempt: Attempt, commit: Commit) -> None:
         with suppress(InvalidInput):  # a place that the broker did not name: nothing was sent there
             prefix = archive_prefix(commit.kind, attempt.job_id, attempt.epoch, commit.nonce)
+            view = self.change.store.load(attempt.job_id, attempt.cedana_id)
+            if self._recorded(view, manifest_key(prefix)) is not None:
+                return  # it counts: only its repeat was refused
             sent = {part_key(prefix, part.name): part.upload_id for part in commit.parts if part.upload_id}
             for key, upload_id in sent.items():
                 self.objects.abort_multipart(key, upload_id)
