@@ -18,7 +18,7 @@ from spotferry.usecases.check_launch import CheckLaunch
 from spotferry.usecases.create_instance import AgentBundle, CreateInstance
 from spotferry.usecases.destroy_instance import DestroyInstance
 from spotferry.usecases.greet_agent import GreetAgent
-from spotferry.usecases.handle_interruption import HandleInterruption, ParseNotice
+from spotferry.usecases.handle_interruption import HandleInterruption
 from spotferry.usecases.hear_agent import HearAgent
 from spotferry.usecases.inputs import CheckInputs
 from spotferry.usecases.launch import AskCloud
@@ -33,6 +33,7 @@ from spotferry.usecases.submit_job import SubmitJob
 from spotferry.usecases.take_archive import TakeArchive
 from spotferry.usecases.word import SayWord
 from tests.fakes import FakeDefaults, FakeObjects, FakeProbe, FakeRegions, FakeSecrets
+from tests.simulation.bus_events import parse
 from tests.simulation.clouds import OURS, SimCloud
 from tests.simulation.invariants import Referee
 from tests.simulation.offers import AWS, GCP, REGIONS, Catalogue
@@ -155,7 +156,7 @@ class Deployment:
         store: Store,
         queues: Queues,
         clouds: Iterable[SimCloud],
-        parse: ParseNotice,
+        pace: Pace,
     ) -> None:
         self.clock = time
         self.raw_store = store
@@ -171,7 +172,7 @@ class Deployment:
         self.regions = FakeRegions(*REGIONS)
         self.change = ChangeJob(self.store, cast("Any", self.queue), self.clock)
         self.ask = AskCloud(self.change, self.clouds, self.store, self.clock)
-        self.say = SayWord(self.store, self.objects, Pace(), self.clock)
+        self.say = SayWord(self.store, self.objects, pace, self.clock)
         self.hear = HearAgent(self.change, self.say, self.objects, self.ask)
         prune = PruneCheckpoints(self.store, self.objects, self.clock)
         self.archive = TakeArchive(self.change, self.say, self.hear, self.objects, prune)

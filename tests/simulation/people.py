@@ -1,6 +1,7 @@
 """What people hand in and ask for, and how their jobs behave; all of it by the seed."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from random import Random
 
 from spotferry.types.job import HOLD_STATES, Job
@@ -16,6 +17,7 @@ from tests.simulation.virtual import VirtualTime
 _SHA = "ab" * 32
 _LATER = (408, 429, 500, 502, 503)
 _MOST_JOBS = 3
+_BRIEF_SECONDS = 200
 _LOOKS_AFTER = 0.1
 
 
@@ -49,12 +51,13 @@ class People:
         self._time, self._api, self._deployment, self._random, self._seed = time, api, deployment, random, seed
         self._keys = 0
 
-    def submit_some(self) -> None:
-        """Hand in one job or a few, soon."""
-        for _ in range(self._random.choice((1, 1, *range(2, _MOST_JOBS + 1)))):
+    def submit_some(self, *, brief: bool) -> None:
+        """Hand in one job or a few, soon; only a short one where it is to be brief."""
+        for _ in range(1 if brief else self._random.choice((1, 1, *range(2, _MOST_JOBS + 1)))):
             mine, key = profile(self._random), self._key()
+            mine = replace(mine, task_seconds=mine.task_seconds % _BRIEF_SECONDS) if brief else mine
             submission = Submission("ann", JobFile.model_validate(self._spec(mine)), "job.yml", None, _SHA, key)
-            self._time.after(self._random.uniform(0, 600), self._submission(submission, mine, key))
+            self._time.after(self._random.uniform(0, 60 if brief else 600), self._submission(submission, mine, key))
             self.waiting += 1
 
     def _key(self) -> str:

@@ -25,7 +25,7 @@ from tests.simulation.faults import KINDS
 from tests.simulation.invariants import INVARIANTS
 from tests.simulation.world import Outcome, World
 
-BATCH = 20
+BATCH, WIRED_BATCH = 20, 4
 WORKERS = 2
 TELL_EVERY_SECONDS = 5.0
 SHOWN = 5
@@ -65,7 +65,7 @@ def simulate(seeds: Sequence[int], host: str = "") -> Total:
     """Run these seeds, over the store in memory or, with an address, over the wire."""
     total = Total()
     for seed in seeds:
-        total.add(World(seed, _wired(host) if host else None).run())
+        total.add((World(seed, _wired(host), brief=True) if host else World(seed)).run())
     return total
 
 
@@ -78,7 +78,8 @@ def _wired(host: str) -> DynamoStore:
 def wide(seeds: Sequence[int], host: str = "") -> Total:
     """Run them over all workers, and say every few seconds how far it is."""
     total, told_at = Total(), time.monotonic()
-    batches = [seeds[i : i + BATCH] for i in range(0, len(seeds), BATCH)]
+    size = WIRED_BATCH if host else BATCH
+    batches = [seeds[i : i + size] for i in range(0, len(seeds), size)]
     with ProcessPoolExecutor(WORKERS, multiprocessing.get_context("spawn")) as pool:
         for done in as_completed([pool.submit(simulate, batch, host) for batch in batches]):
             total.merge(done.result())

@@ -11,14 +11,16 @@ from typing import Any
 from local.market_model import EventKind, MarketEvent, Timings
 from local.market_model import LaunchRequest as Asked
 from local.market_model import MachineState as State
+from spotferry.domain.pace import Pace
 from spotferry.runtime.queues import Queues
 from spotferry.store.memory import MemoryStore
 from tests.simulation import closing
 from tests.simulation.agent import Agent
+from tests.simulation.bus_events import envelope
 from tests.simulation.clouds import OURS, SimCloud, SimMarket, tags_of
 from tests.simulation.deployment import Deployment, Store
 from tests.simulation.faults import Faults
-from tests.simulation.handlers import Handlers, envelope, parse
+from tests.simulation.handlers import Handlers
 from tests.simulation.happenings import Happenings, Scene
 from tests.simulation.host import Host
 from tests.simulation.invariants import Referee, Violation
@@ -31,6 +33,7 @@ from tests.unit.usecases.wire import token_of
 
 Json = dict[str, Any]  # Any: JSON of the agents' protocol
 _LONGEST = timedelta(hours=12)
+_CALM_ATTENTION = timedelta(seconds=10)
 _STRAGGLERS = timedelta(minutes=7)
 
 
@@ -56,10 +59,17 @@ class Outcome:
 
 
 class World:
-    """Everything that there is in one run."""
+    """Everything that there is in one run.
 
-    def __init__(self, seed: int, store: Store | None = None) -> None:
+    Args:
+        seed: of all that is drawn.
+        store: the records; in memory when left out.
+        brief: one short job, a short storm and agents that call less often, where records are slow.
+    """
+
+    def __init__(self, seed: int, store: Store | None = None, *, brief: bool = False) -> None:
         self.seed = seed
+        self._brief = brief
         random = Random(seed)
         self.steps: list[tuple[datetime, str]] = []
         self.time = time = VirtualTime(BEGIN)
@@ -67,14 +77,14 @@ class World:
         self.referee = Referee(time, self.note)
         awaited = Steps(time, self.faults, self.note)
         self.functions = Functions(time, awaited, self.referee, self.note)
-        boot, shutdown = random.uniform(5, 50), random.uniform(2, 30)
-        timings = Timings(boot=timedelta(seconds=boot), shutdown=timedelta(seconds=shutdown))
-        self.market = SimMarket(time, seed, timings)
+        self.market = SimMarket(time, seed, _timings(random))
         self.queue_service = QueueService(time, self.functions, self.faults, self.note)
         clouds = [SimCloud(name, self.market, self.referee, by_name=name == GCP) for name in (AWS, GCP)]
         queues = Queues("placement", "destroy", lambda: self.queue_service)
         kept = MemoryStore() if store is None else store
-        self.deployment = Deployment(time, awaited, self.referee, kept, queues, clouds, parse)
+        self.deployment = Deployment(
+            time, awaited, self.referee, kept, queues, clouds, Pace(attention=_CALM_ATTENTION) if brief else Pace()
+        )
         self.handlers = Handlers(self.deployment, self.referee)
         self.bus = Bus(time, self.functions, self.faults, self.handlers.event)
         self.api = Api(time, self.functions, self.faults, self.handlers.settled)
@@ -86,7 +96,7 @@ class World:
         self.happenings = Happenings(scene, random)
         self._debts: dict[str, list[Owed]] = {}
         self._random = random
-        self._calm_at = BEGIN + timedelta(minutes=random.uniform(10, 100))
+        self._calm_at = BEGIN + timedelta(minutes=random.uniform(*((5, 20) if brief else (10, 100))))
         self._over_at: datetime | None = None
         self._connect()
 
@@ -105,7 +115,7 @@ class World:
         """Run to the end, or to the first violation."""
         self._sell_a_foreign_machine()
         self.market.subscribe(self._on_market)
-        self.people.submit_some()
+        self.people.submit_some(brief=self._brief)
         self.happenings.plan((self._calm_at - BEGIN).total_seconds() / 3600)
         self.time.at(self._calm_at, self._calm)
         self.time.after(self._random.uniform(0, closing.POLL_SECONDS), self._tick)
@@ -212,3 +222,9 @@ class World:
     def fetch(self, url: str) -> bytes | None:
         """What is at an address."""
         return self.deployment.raw_objects.stored.get(url.removeprefix("memory:get:").partition("?")[0])
+
+
+def _timings(random: Random) -> Timings:
+    """How fast the clouds of one run are."""
+    boot, shutdown = random.uniform(5, 50), random.uniform(2, 30)
+    return Timings(boot=timedelta(seconds=boot), shutdown=timedelta(seconds=shutdown))
