@@ -98,6 +98,10 @@ format: setup ## Write the code as ruff formats it
 bench: setup ## Measure what docs and budgets promise
 	@exec $(PY) -m benchmarks $(ARGS)
 
+.PHONY: simulate
+simulate: setup ## Try what always holds under faults (RUNS=10000 WIRE=200, or SEED=42 to see one run)
+	@exec $(PY) -m tests.simulation.run --runs $(or $(RUNS),1000) --wire $(or $(WIRE),0) $(if $(SEED),--seed "$(SEED)")
+
 .PHONY: build
 build: setup setup-sam ## Build functions and layer into .aws-sam (ARCH=x86_64 or arm64)
 	@PATH="$(CURDIR)/$(VENV)/bin:$$PATH" LAYER_PYTHON="$(CURDIR)/$(PY)" LAYER_ARCH="$(ARCH)" \

@@ -37,7 +37,8 @@ def hear(call: str) -> Json:
         case "heartbeat":
             return agents().hear_agent.heartbeat(attempt, str(body.get("phase", "")), log)
         case "report":
-            return agents().hear_agent.report(attempt, str(body.get("event", "")), body.get("data") or {}, log)
+            said = str(body.get("event", "")), body.get("data") or {}, log, body.get("report")
+            return agents().hear_agent.report(attempt, *said)
         case "uploads":
             return agents().take_archive.addresses(attempt, Addresses.model_validate(body))
     raise NotFound(f"agents have no call {call}")

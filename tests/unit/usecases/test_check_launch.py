@@ -82,3 +82,46 @@ def test_a_machine_made_after_the_cancel_is_ended(world: World) -> None:
     world.poll()
     assert world.state(job) is JobState.CANCELLED
     assert world.job(job).is_settled
+
+
+def test_a_machine_whose_agent_reported_is_never_asked_for_again(world: World, lost: Job) -> None:
+    """It was made; where machines go by their name, to ask once it has ended would make another."""
+    attempt = world.attempt(lost)
+    world.hello(attempt)
+    world.cloud.terminate(attempt.cedana_id)
+    world.settle_launch(lost.job_id, attempt.cedana_id)
+    world.create_instance(lost.job_id)
+    assert world.cloud.calls["create"] == 1
+    assert not world.attempt(lost).is_gone
+
+
+def test_a_machine_that_reported_and_is_not_shown_any_more_is_gone_once_it_is_silent(world: World, lost: Job) -> None:
+    """It may be hidden for a while, but not while its agent says nothing as well; the job then goes on elsewhere."""
+    attempt = world.attempt(lost)
+    world.hello(attempt)
+    world.cloud.hidden = True
+    world.clock.move(minutes=6)
+    world.beat(attempt, "setting_up")
+    world.settle_launch(lost.job_id, attempt.cedana_id)
+    assert not world.attempt(lost).is_gone
+    world.clock.move(minutes=6)
+    world.settle_launch(lost.job_id, attempt.cedana_id)
+    assert world.attempt(lost).is_gone
+    assert world.attempt(lost).billed_until == world.attempt(lost).last_seen
+    assert world.state(lost) is JobState.PENDING
+
+
+def test_a_machine_that_left_before_its_id_was_heard_of_is_billed_until_its_last_word(world: World, lost: Job) -> None:
+    """Its agent gave the job back and switched it off; the cloud does not show it any more."""
+    attempt = world.attempt(lost)
+    world.hello(attempt)
+    world.clock.move(minutes=1)
+    world.report(attempt, "released", reason="instance_termination")
+    left_at = world.attempt(lost).released_at
+    world.cloud.terminate(attempt.cedana_id)
+    world.clock.move(minutes=20)
+    world.end_instance(lost.job_id, attempt.cedana_id)
+    gone = world.attempt(lost, 0)
+    assert gone.is_gone
+    assert gone.billed_until == left_at
+    assert "no machine was ever made" not in world.messages(lost)[-1]

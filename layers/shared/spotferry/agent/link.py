@@ -14,6 +14,9 @@ from spotferry.agent.joblog import Chunk, JobLog
 from spotferry.agent.lease import Lease
 from spotferry.agent.orders import Orders
 
+Report = Tuple[str, Data, int]
+"""An event, its data, and the number of the report."""
+
 
 class Link:
     """Calls the broker from a thread of its own (`run`), so that nobody else waits for it.
@@ -29,7 +32,8 @@ class Link:
         self._lease = lease
         self._log = log
         self._clock = clock
-        self._outbox: Deque[Tuple[str, Data, int]] = deque()
+        self._outbox: Deque[Tuple[Report, int]] = deque()
+        self._reports = 0
         self._changed = threading.Condition()
         self._interval = 2.0
         self._due_at = clock.monotonic()
@@ -39,7 +43,8 @@ class Link:
         """Send a report as soon as possible; returns at once."""
         self._orders.settle()
         with self._changed:
-            self._outbox.append((event, data, self._log.size_bytes()))
+            self._reports += 1
+            self._outbox.append(((event, data, self._reports), self._log.size_bytes()))
             self._due_at = self._clock.monotonic()
             self._changed.notify_all()
 
@@ -132,13 +137,13 @@ class Link:
         self._done(first, hurry=further and self._log.more_after(chunk))
         return True
 
-    def _first_behind(self, chunk: Optional[Chunk]) -> Optional[Tuple[str, Data]]:
+    def _first_behind(self, chunk: Optional[Chunk]) -> Optional[Report]:
         """The first report, unless text from before it is still behind this chunk."""
         with self._changed:
             if not self._outbox:
                 return None
-            event, data, log_bytes = self._outbox[0]
-        return (event, data) if chunk is None or chunk.raw_end >= log_bytes else None
+            report, log_bytes = self._outbox[0]
+        return report if chunk is None or chunk.raw_end >= log_bytes else None
 
     def _acknowledge(self, offset: Optional[int], chunk: Optional[Chunk]) -> bool:
         """Note how far the broker has the log; one that does not say has what it was sent."""
@@ -146,13 +151,14 @@ class Link:
             return chunk is not None and self._log.acknowledge(chunk.end, chunk)
         return self._log.acknowledge(offset, chunk)
 
-    def _send(self, report: Optional[Tuple[str, Data]], chunk: Optional[Chunk]) -> Json:
+    def _send(self, report: Optional[Report], chunk: Optional[Chunk]) -> Json:
         log = {"offset": chunk.offset, "text": chunk.text} if chunk else None
         if report:
-            return self._broker.call("report", {"event": report[0], "data": report[1], "log": log})
+            event, data, number = report
+            return self._broker.call("report", {"event": event, "data": data, "report": number, "log": log})
         return self._broker.call("heartbeat", {"phase": self.phase, "log": log})
 
-    def _done(self, report: Optional[Tuple[str, Data]], *, hurry: bool) -> None:
+    def _done(self, report: Optional[Report], *, hurry: bool) -> None:
         """A call was answered; the next is due at once when there is more to say."""
         with self._changed:
             if report:

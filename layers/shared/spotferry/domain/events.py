@@ -6,6 +6,7 @@ from datetime import datetime
 from decimal import Decimal
 from types import MappingProxyType
 
+from spotferry.domain.reported import Reported
 from spotferry.types.instance import Attempt, EndedBy
 from spotferry.types.job import Manifest
 
@@ -83,7 +84,7 @@ class AgentArrived:
 
 
 @dataclass(frozen=True, slots=True)
-class SetupFinished:
+class SetupFinished(Reported):
     """The agent ran the job's setup."""
 
     instance_id: str
@@ -91,7 +92,7 @@ class SetupFinished:
 
 
 @dataclass(frozen=True, slots=True)
-class SetupFailed:
+class SetupFailed(Reported):
     """A line of the job's setup failed."""
 
     instance_id: str
@@ -100,7 +101,7 @@ class SetupFailed:
 
 
 @dataclass(frozen=True, slots=True)
-class StartupFailed:
+class StartupFailed(Reported):
     """The agent could not get the task going: work directory, every checkpoint, or the start itself."""
 
     instance_id: str
@@ -108,7 +109,7 @@ class StartupFailed:
 
 
 @dataclass(frozen=True, slots=True)
-class TaskStarted:
+class TaskStarted(Reported):
     """The task runs.
 
     Attributes:
@@ -122,7 +123,7 @@ class TaskStarted:
 
 
 @dataclass(frozen=True, slots=True)
-class CommandEnded:
+class CommandEnded(Reported):
     """The agent ran the lines of a point of the job's life (`command`: `post_setup`, `pre_checkpoint`, ...)."""
 
     instance_id: str
@@ -141,7 +142,7 @@ class CheckpointCommitted:
 
 
 @dataclass(frozen=True, slots=True)
-class CheckpointFailed:
+class CheckpointFailed(Reported):
     """A checkpoint came to nothing; the one before stays in force."""
 
     instance_id: str
@@ -149,7 +150,7 @@ class CheckpointFailed:
 
 
 @dataclass(frozen=True, slots=True)
-class TaskExited:
+class TaskExited(Reported):
     """The task ended by itself.
 
     Attributes:
@@ -172,7 +173,7 @@ class OutputsCommitted:
 
 
 @dataclass(frozen=True, slots=True)
-class OutputsFailed:
+class OutputsFailed(Reported):
     """The agent could not send the outputs."""
 
     instance_id: str
@@ -180,7 +181,7 @@ class OutputsFailed:
 
 
 @dataclass(frozen=True, slots=True)
-class Released:
+class Released(Reported):
     """The agent stopped the task and gives the job back: its last word."""
 
     instance_id: str

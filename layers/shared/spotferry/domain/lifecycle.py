@@ -5,14 +5,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from math import inf
 from typing import get_args
 
 from spotferry.domain import events as e
-from spotferry.domain.handover import Role, role_of
+from spotferry.domain.handover import Role, changed, role_of
 from spotferry.domain.limits import reached_limit
 from spotferry.domain.machine_moves import TAKEN_BACK
 from spotferry.domain.moves import MOVES
 from spotferry.domain.owed import owed
+from spotferry.domain.reported import Reported
 from spotferry.domain.transitions import NO_OPS, TRANSITIONS
 from spotferry.domain.view import Decision, View
 from spotferry.types.errors import IllegalTransition, StaleAttempt
@@ -65,13 +67,14 @@ def decide(view: View, event: e.Event, *, now: datetime) -> Decision:
     if pair not in TRANSITIONS and pair not in NO_OPS:
         raise IllegalTransition(view.job.state, event_name(type(event)))
     _refuse_stale(view, event)
-    moved = MOVES[type(event)](view, event, now) if pair in TRANSITIONS else None
+    news = pair in TRANSITIONS and not _was_heard(view, event)
+    moved = MOVES[type(event)](view, event, now) if news else None
     if moved is None:
         return Decision(view, owed(view))
     if moved.view.job.state not in TRANSITIONS[pair]:
         msg = f"{pair[0]} + {event_name(pair[1])} may not lead to {moved.view.job.state}"
         raise AssertionError(msg)
-    after = moved.view.with_job(revision=view.job.revision + 1, updated_at=now)
+    after = _noted(moved.view, event).with_job(revision=view.job.revision + 1, updated_at=now)
     entry = TimelineEntry(
         job_id=view.job.job_id,
         revision=after.job.revision,
@@ -95,6 +98,18 @@ def _refuse_stale(view: View, event: e.Event) -> None:
     role = role_of(view, event.instance_id)
     if role is Role.OTHER or (role is Role.SUCCESSOR and isinstance(event, _OWNER_ONLY)):
         raise StaleAttempt(f"attempt {event.instance_id} does not own job {view.job.job_id}")
+
+
+def _was_heard(view: View, event: e.Event) -> bool:
+    """A report that comes again after later ones were heard says nothing about how things are now."""
+    return isinstance(event, Reported) and (event.report or inf) <= view.attempts[event.instance_id].reports
+
+
+def _noted(view: View, event: e.Event) -> View:
+    """The attempt knows how far its agent's reports were heard."""
+    if not isinstance(event, Reported) or event.report is None:
+        return view
+    return changed(view, event.instance_id, reports=event.report)
 
 
 def _subject(event: e.Event) -> str:

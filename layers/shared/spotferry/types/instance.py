@@ -182,6 +182,7 @@ class Attempt(Instance):
         billed_until: when the cloud stopped billing it, by the cloud's word; None: not ended, or it did not say.
         ended_by: who ended it, where the cloud told: what it bills depends on that.
         heartbeats: its agent's heartbeats so far; a plain update like last_seen.
+        reports: number of its agent's last report that changed something.
         notice_deadline: when the cloud takes the machine, once it said so; notice_at when it said it.
         taken_back: the cloud said that it takes it back; a notice may have other causes.
         ending: we ordered its end; owed until it is gone.
@@ -217,6 +218,7 @@ class Attempt(Instance):
     billed_until: Time | None = None
     ended_by: EndedBy = ""
     heartbeats: int = 0
+    reports: int = 0
     notice_at: Time | None = None
     notice_deadline: Time | None = None
     taken_back: bool = False

@@ -1,12 +1,14 @@
 """A launch whose answer is not known is settled: the machine is found, or asked for again."""
 
 from dataclasses import dataclass
+from datetime import datetime
 
 from spotferry.domain import view as effects
+from spotferry.domain.view import View
 from spotferry.ports.cloud import Clouds
 from spotferry.types.errors import NotFound, NotYet, ProviderError
 from spotferry.types.instance import Attempt
-from spotferry.usecases.launch import AskCloud
+from spotferry.usecases.launch import AskCloud, gone_unseen, would_be_visible
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,12 +22,17 @@ class CheckLaunch:
     clouds: Clouds
 
     def __call__(self, job_id: str, instance_id: str) -> None:
-        """Settle one attempt; nothing to do when it is settled, given up or gone."""
+        """Settle one attempt; nothing to do when it is settled, given up or gone.
+
+        A machine whose agent has reported was made, so it is only looked for: where a machine goes by its name, to ask
+        again once it has ended would make another.
+        """
         store = self.ask.change.store
         try:
-            attempt = store.load(job_id, instance_id).attempts[instance_id]
+            view = store.load(job_id, instance_id)
         except NotFound:
             return
+        attempt = view.attempts[instance_id]
         if attempt.is_gone or attempt.ending:
             return
         if attempt.allocated_id:
@@ -40,7 +47,14 @@ class CheckLaunch:
         if machine is not None:
             self.ask.record(job_id, attempt, machine)
         else:
-            self.ask(job_id, attempt)
+            self._not_shown(view, attempt)
+
+    def _not_shown(self, view: View, attempt: Attempt) -> None:
+        now = self.ask.clock()
+        if attempt.arrived_at is None:
+            self.ask(attempt.job_id, attempt)
+        elif would_be_visible(view, attempt, now) and _is_silent(view, attempt, now):
+            self.ask.change(attempt.job_id, gone_unseen(attempt), attempt.cedana_id)
 
     def _settle(self, job_id: str, attempt: Attempt) -> None:
         if attempt.arrived_at:
@@ -53,3 +67,8 @@ class CheckLaunch:
             self.ask.change.queue.send([again], self.ask.change.clock())
         except ProviderError:
             return  # the poll asks again
+
+
+def _is_silent(view: View, attempt: Attempt, now: datetime) -> bool:
+    """Its agent has said nothing for as long as a machine may be hidden."""
+    return attempt.seen_since() + view.policy.visibility <= now

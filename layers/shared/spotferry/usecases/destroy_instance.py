@@ -1,14 +1,10 @@
 """A machine that is to end is ended."""
 
 from dataclasses import dataclass
-from datetime import datetime
 
-from spotferry.domain import events as e
-from spotferry.domain.view import View
 from spotferry.ports.cloud import Clouds
 from spotferry.types.errors import NotFound
-from spotferry.types.instance import Attempt
-from spotferry.usecases.launch import AskCloud
+from spotferry.usecases.launch import AskCloud, gone_unseen, would_be_visible
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +36,5 @@ class DestroyInstance:
         if machine is not None:
             provider.destroy_instance(machine)
             self.ask.record(job_id, attempt, machine)
-        elif _would_be_visible(view, attempt, change.clock()):
-            change(job_id, e.MachineGone(instance_id, "no machine was ever made for it"), instance_id)
-
-
-def _would_be_visible(view: View, attempt: Attempt, now: datetime) -> bool:
-    """It would be shown by now: nobody has asked for it since the job's last change ordered its end."""
-    last_asked = max(attempt.requested_at, view.job.updated_at or attempt.requested_at)
-    return last_asked + view.policy.visibility <= now
+        elif would_be_visible(view, attempt, change.clock()):
+            change(job_id, gone_unseen(attempt), instance_id)

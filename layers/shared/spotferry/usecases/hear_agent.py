@@ -1,7 +1,7 @@
 """What an agent reports while it runs: heartbeats, events, and the log that rides along."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isfinite
 from typing import Any
 
@@ -9,6 +9,7 @@ from pydantic import Field
 
 from spotferry.domain import events as e
 from spotferry.domain.machine_moves import TAKEN_BACK
+from spotferry.domain.reported import Reported
 from spotferry.domain.view import View
 from spotferry.ports.cloud import COMMANDS, ObjectStore
 from spotferry.types.base import Json, Record, Time
@@ -117,8 +118,15 @@ class HearAgent:
         view = self.change.store.load(attempt.job_id, attempt.cedana_id)
         return self.say(view, attempt.cedana_id, phase, offset)
 
-    def report(self, attempt: Attempt, event: str, data: Mapping[str, Any], log: LogChunk | None) -> Json:  # Any: JSON
-        """Something happened on the machine.
+    def report(
+        self,
+        attempt: Attempt,
+        event: str,
+        data: Mapping[str, Any],  # Any: JSON
+        log: LogChunk | None,
+        number: object = None,
+    ) -> Json:
+        """Something happened on the machine; `number` is the report's, None where it has none.
 
         Raises:
             InvalidInput: the event is not known or its data is not what it should be.
@@ -126,7 +134,7 @@ class HearAgent:
             IllegalTransition: the job cannot take this event in its state.
         """
         offset = self.keep_log(attempt, log)
-        what = self._event(attempt, event, data)
+        what = _numbered(self._event(attempt, event, data), number)
         view = self._apply(attempt, what)
         if attempt.market == "spot" and _is_take_back(what):
             self.ask.take_back(attempt)
@@ -166,6 +174,15 @@ class HearAgent:
         end = log.offset + len(body)
         self.objects.put(log_key(attempt.job_id, attempt.epoch, log.offset, end), body, "text/plain; charset=utf-8")
         return end
+
+
+def _numbered(event: e.Event | None, number: object) -> e.Event | None:
+    """The event with the number of its report, where it has one; urgent ones have none."""
+    if number is None or not isinstance(event, Reported):
+        return event
+    if not isinstance(number, int) or isinstance(number, bool) or number < 1:
+        raise InvalidInput([Problem("report", f"{number!r:.40} is not a whole number from 1")])
+    return replace(event, report=number)
 
 
 def _is_take_back(event: e.Event | None) -> bool:

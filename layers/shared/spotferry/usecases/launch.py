@@ -1,7 +1,7 @@
 """Asking a cloud for the machine of an attempt whose intent is saved."""
 
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from decimal import Decimal
 
 from spotferry.domain import events as e
@@ -113,3 +113,17 @@ class AskCloud:
 def is_the_jobs_own(refusal: CapacityError) -> bool:
     """The refusal reaches no pool, because what the job itself asks for is at fault (its image, its disk)."""
     return isinstance(refusal, LaunchRefused) and refusal.scope == "none"
+
+
+def would_be_visible(view: View, attempt: Attempt, now: datetime) -> bool:
+    """It would be shown by now: nobody has asked for it since the job's last change ordered its end."""
+    last_asked = max(attempt.requested_at, view.job.updated_at or attempt.requested_at)
+    return last_asked + view.policy.visibility <= now
+
+
+def gone_unseen(attempt: Attempt) -> e.MachineGone:
+    """The end of an attempt whose machine the cloud does not show: at its agent's last word, if it had one."""
+    if attempt.arrived_at is None:
+        return e.MachineGone(attempt.cedana_id, "no machine was ever made for it")
+    words = "the machine that its agent reported from is gone"
+    return e.MachineGone(attempt.cedana_id, words, billed_until=attempt.released_at or attempt.seen_since())

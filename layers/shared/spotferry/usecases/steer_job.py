@@ -104,8 +104,9 @@ class SteerJob:
         reason = f"{by} asked for its end"
 
         def event(view: View) -> e.Event:
-            """A task that runs is checkpointed first; any other machine ends at once."""
-            if view.job.owner_id == instance_id and view.job.state in _WITH_A_TASK:
+            """A task that runs is checkpointed first, however often this is asked; any other machine ends at once."""
+            leaving = view.job.state is JobState.INTERRUPTED and view.attempts[instance_id].noticed
+            if view.job.owner_id == instance_id and (view.job.state in _WITH_A_TASK or leaving):
                 deadline = leave_by(view, self.change.clock())
                 return e.NoticeReceived(instance_id, reason, deadline, by_cloud=False)
             return e.MachineCondemned(instance_id, reason)

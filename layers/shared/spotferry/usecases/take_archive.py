@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from spotferry.domain import events as e
+from spotferry.domain.owed import owed
 from spotferry.domain.view import View
 from spotferry.ports.cloud import ObjectStore
 from spotferry.types.base import Json
@@ -141,12 +142,21 @@ class TakeArchive:
             parts = self._complete(view, prefix, commit.parts)
             view, number = self._record(attempt, commit, prefix, parts)
             self.prune(view.job, commit.kind, leftovers)
+        else:
+            self._perform(view)
         word = self.say(view, attempt.cedana_id, "", offset)
         return word | ({"number": number} if commit.kind == "checkpoint" else {})
+
+    def _perform(self, view: View) -> None:
+        """Whoever saved this archive may have been lost before it sent what is owed because of it."""
+        self.change.queue.send(owed(view), self.change.clock())
 
     def _give_up(self, attempt: Attempt, commit: Commit) -> None:
         with suppress(InvalidInput):  # a place that the broker did not name: nothing was sent there
             prefix = archive_prefix(commit.kind, attempt.job_id, attempt.epoch, commit.nonce)
+            view = self.change.store.load(attempt.job_id, attempt.cedana_id)
+            if self._recorded(view, manifest_key(prefix)) is not None:
+                return  # it counts: only its repeat was refused
             sent = {part_key(prefix, part.name): part.upload_id for part in commit.parts if part.upload_id}
             for key, upload_id in sent.items():
                 self.objects.abort_multipart(key, upload_id)
@@ -203,6 +213,7 @@ class TakeArchive:
             view = self.change.store.load(attempt.job_id, attempt.cedana_id)
             number = self._recorded(view, key)
             if number is not None:  # the same commit, sent twice, was faster
+                self._perform(view)
                 return view, number
             self._check_owner(attempt, view)
             manifest = self._manifest(attempt, commit, parts, view)
