@@ -30,9 +30,14 @@ class MachineImage:
         """The machine's folders, as it sees them itself."""
         return MachineHome(_place(home)) if self.alike else home
 
-    def environment(self, home: MachineHome) -> Mapping[str, str]:
-        """What its first process needs beside the ordinary: who is root must not change this computer's accounts."""
-        return {"SPOTFERRY_BASE": str(self.where(home).home / ".spotferry")} if self.alike else {}
+    def environment(self, home: MachineHome, uid: int | None) -> Mapping[str, str]:
+        """What its first process needs beside the ordinary: who is root must not change this computer's accounts.
+
+        Args:
+            home: the machine's folders.
+            uid: who it runs as; None for the user that the local cloud runs as.
+        """
+        return {"SPOTFERRY_BASE": str(self.where(home).home / ".spotferry")} if uid is None else {}
 
     def command(self, home: MachineHome, command: Sequence[str]) -> Sequence[str]:
         """The command of its first process, which becomes that process."""

@@ -15,6 +15,7 @@ from typing import IO
 
 from local.machine_processes import FIRST_UID, LAST_UID, users_in_use
 
+_PROBES = 3
 _PROBE = "import sys; sys.exit(sys.version_info < (3, 9))"
 _FIRST_ORDINARY_UID = 1000
 _SEARCH_PATH = "/usr/local/bin:/usr/bin:/bin"
@@ -88,10 +89,16 @@ def _python_for(uid: int | None) -> str | None:
 
 
 def _runs(python: str, uid: int) -> bool:
+    """Whether that user can run it; on a busy computer one answer that does not come is no verdict."""
+    return any(_ran(python, uid) for _ in range(_PROBES))
+
+
+def _ran(python: str, uid: int) -> bool:
     try:
         probe = subprocess.run(  # noqa: S603 - an interpreter of this computer
             [python, "-I", "-c", _PROBE], user=uid, group=uid, extra_groups=[], cwd="/", env={}, timeout=20, check=False
         )
-    except OSError:
+    except (OSError, subprocess.TimeoutExpired) as error:
+        sys.stderr.write(f"local cloud: user {uid} could not run {python}: {error}\n")
         return False
     return probe.returncode == 0

@@ -114,7 +114,7 @@ class Metal:
             self._image.install(home)
             seen = self._image.where(home)
             environment = seen.environment(machine.allocated_id, metadata.environment, MARKER)
-            environment |= self._image.environment(home)
+            environment |= self._image.environment(home, user.uid)
             own_user = [] if user.uid is None else ["--own-user"]
             first = [python, "-I", str(seen.init), str(seen.user_data), str(seen.run), *own_user]
             console_path = self.console(machine.allocated_id)
