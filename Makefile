@@ -39,7 +39,7 @@ export AWS_DEFAULT_REGION ?= us-east-1
 
 .PHONY: help
 help: ## List the tasks
-	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' Makefile | awk -F '\t' '{ printf "  make %-10s %s\n", $$1, $$2 }'
+	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' Makefile | awk -F '\t' '{ printf "  make %-13s %s\n", $$1, $$2 }'
 
 .PHONY: setup
 setup: $(VENV)/.complete ## Make .venv: the locked packages, and the command `spotferry` from this tree
@@ -62,6 +62,14 @@ $(VENV_SAM)/.complete: requirements/sam.txt
 demo: setup ## Run the main job on this machine (JOB=path INTERRUPT_AT=7 SEED=3)
 	@exec $(PY) -m local.demo $(if $(JOB),--job "$(JOB)") $(if $(INTERRUPT_AT),--interrupt-at "$(INTERRUPT_AT)") $(if $(SEED),--seed "$(SEED)")
 
+.PHONY: new-provider
+new-provider: setup ## Begin a cloud: its folder, and a contract test that fails until it is filled (NAME=hetzner)
+	@$(PY) -m local.new_provider "$(NAME)"
+
+.PHONY: demo-clouds
+demo-clouds: setup ## Run one job over AWS, Google Cloud, Azure and Paperspace on this machine (CLOUDS=aws,paperspace SEED=3)
+	@exec $(PY) -m local.demo_clouds $(if $(CLOUDS),--clouds "$(CLOUDS)") $(if $(SEED),--seed "$(SEED)")
+
 .PHONY: check
 check: lint ## The gate of every commit: linters, types, import law, unit tests
 	@$(PY) -m pytest -q $(SPREAD) tests/unit tests/functions tests/budgets
@@ -69,6 +77,10 @@ check: lint ## The gate of every commit: linters, types, import law, unit tests
 .PHONY: test
 test: setup setup-sam ## Run every test, the end-to-end ones too (ARGS="-k name")
 	@$(PY) -m pytest $(SPREAD) $(ARGS)
+
+.PHONY: contract-live
+contract-live: setup ## Run a cloud's contract against your account; it costs money (SPOTFERRY_LIVE=yes PROVIDER=aws)
+	@exec $(PY) -m tests.contract.live "$(PROVIDER)"
 
 .PHONY: lint
 lint: setup ## Ruff, mypy and the import law
@@ -100,8 +112,9 @@ deploy: build ## Build for this machine's Python and deploy to your account (PAR
 	@$(SAM) deploy --parameter-overrides $(SAM_PARAMETERS) $(PARAMETERS) $(ARGS)
 
 .PHONY: validate
-validate: setup-sam ## Check template.yaml as SAM and CloudFormation will
+validate: setup-sam ## Check both templates as SAM and CloudFormation will
 	@$(SAM) validate --lint
+	@$(SAM) validate --lint --template-file template-region.yaml
 
 .PHONY: invoke
 invoke: build ## Run one built function with an event of events/ (FN=create_instance CASE=placement)

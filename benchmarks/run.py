@@ -17,6 +17,9 @@ QUIET_JOB = "benchmarks.quiet_job"
 """Counts the requests of a quiet running job; a module with `measure() -> Iterable[Measurement]`."""
 
 
+SUBJECTS = ("decisions", "catalogues", "imports", "quiet_job", "recovery", "checkpoints")
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the benchmarks; exit status 2 when an argument is wrong, else 0 whatever the figures are."""
     asked = _parse(arguments)
@@ -27,6 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "imports": imports.measure,
         "quiet_job": _quiet_job,
         "recovery": _recovery,
+        "checkpoints": _checkpoints,
     }
     found: list[Measurement] = []
     for name, measure in subjects.items():
@@ -47,9 +51,7 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         metavar="PROVIDER=FILE",
         help="measure over these price lists; without any, over a list as long that is made of the starter offers",
     )
-    parser.add_argument(
-        "--only", action="append", choices=["decisions", "catalogues", "imports", "quiet_job", "recovery"]
-    )
+    parser.add_argument("--only", action="append", choices=SUBJECTS)
     parser.add_argument("--json", type=Path, default=RESULTS, help="where to write the figures (%(default)s)")
     return parser.parse_args(arguments)
 
@@ -67,6 +69,12 @@ def _offers(lists: Sequence[tuple[str, Path]]) -> list[Offer]:
         return from_price_lists(lists) if lists else made_up()
     except InvalidInput as error:
         raise SystemExit(f"error: {error}") from error
+
+
+def _checkpoints() -> Iterable[Measurement]:
+    from benchmarks import checkpoints  # noqa: PLC0415  (it brings the tests' rig along)
+
+    return checkpoints.measure()
 
 
 def _quiet_job() -> Iterable[Measurement]:

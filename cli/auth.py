@@ -33,9 +33,14 @@ def authentication(method: str, url: str) -> httpx.Auth | None:
     return Signature(_region(host)) if method == "iam" else None
 
 
-def _region(host: str) -> str:
+def region_in(host: str) -> str:
+    """The region in the name of an API's host; "" when it names none."""
     found = _REGION_IN_HOST.search(host)
-    region = found[1] if found else os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION") or ""
+    return found[1] if found else ""
+
+
+def _region(host: str) -> str:
+    region = region_in(host) or os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION") or ""
     if not region:
         raise UsageProblem("--auth iam: set AWS_REGION to the broker's region; its address does not tell")
     return region

@@ -97,36 +97,38 @@ def _print_timeline(entries: Sequence[Json]) -> None:
         click.echo(f"{moment(entry.get('at'))}  {move:<26}  {words}")
 
 
+_CHECKPOINT_HEADS = (
+    "#",
+    "ENGINE",
+    "REASON",
+    "ATTEMPT",
+    "SIZE",
+    "TOOK",
+    "STOOD STILL",
+    "COMMITTED (UTC)",
+    "KEPT",
+    "WHY THIS ENGINE",
+)
+
+
 def print_checkpoints(checkpoints: Sequence[Json]) -> None:
     """One line a checkpoint."""
     if not checkpoints:
         click.echo("no checkpoints")
         return
-    rows = [
-        (
-            str(point["number"]),
-            text(point.get("engine")),
-            text(point.get("reason")),
-            str(point.get("epoch", "")),
-            size(point.get("size_bytes")),
-            duration(point.get("seconds")),
-            duration(point.get("paused_seconds")),
-            moment(point.get("committed_at")),
-            "no" if point.get("pruned_at") else "yes",
-            text(point.get("why")),
-        )
-        for point in checkpoints
-    ]
-    heads = (
-        "#",
-        "ENGINE",
-        "REASON",
-        "ATTEMPT",
-        "SIZE",
-        "TOOK",
-        "STOOD STILL",
-        "COMMITTED (UTC)",
-        "KEPT",
-        "WHY THIS ENGINE",
+    print_table(_CHECKPOINT_HEADS, [_checkpoint_row(point) for point in checkpoints])
+
+
+def _checkpoint_row(point: Json) -> tuple[str, ...]:
+    return (
+        str(point["number"]),
+        text(point.get("engine")),
+        text(point.get("reason")),
+        str(point.get("epoch", "")),
+        size(point.get("size_bytes")),
+        duration(point.get("seconds")),
+        duration(point.get("paused_seconds")),
+        moment(point.get("committed_at")),
+        "no" if point.get("pruned_at") else "yes",
+        text(point.get("why")),
     )
-    print_table(heads, rows)

@@ -13,6 +13,7 @@ from cli.job_paths import job_path
 from cli.output import Json, place, print_json, say
 from cli.settings import settings
 from local.deploy import DeployError
+from local.other_offers import CLOUDS
 from local.services import StartError
 from local.stack import DEFAULT_SPEED_UP, Options, read_stack
 from local.stack import down as end_stack
@@ -33,14 +34,21 @@ def local() -> None:
     show_default=True,
     help="How many times faster than in the clouds notices pass.",
 )
+@click.option(
+    "--clouds",
+    default="aws",
+    show_default=True,
+    help=f"Whose regions are open, with commas between them: {', '.join(CLOUDS)}.",
+)
 @click.option("--enforce-iam", is_flag=True, help="Hold the functions to their policies.")
 @click.option("--foreground", is_flag=True, help="Stay until Ctrl-C, then end it.")
 @click.option("--json", "as_json", is_flag=True, help="Print its addresses as one JSON document.")
-def up(seed: int, speed_up: float, *, enforce_iam: bool, foreground: bool, as_json: bool) -> None:
+def up(seed: int, speed_up: float, clouds: str, *, enforce_iam: bool, foreground: bool, as_json: bool) -> None:
     """Start it, or say where it runs already."""
+    opened = _clouds(clouds)
     folder = settings().state_dir()
     local_stack(folder)  # so that a damaged record is said, with what to do
-    options = Options(seed=seed, speed_up=speed_up, auth=enforce_iam, tied=foreground)
+    options = Options(seed=seed, speed_up=speed_up, auth=enforce_iam, tied=foreground, clouds=opened)
     try:
         stack = start_stack(folder, options)
     except (StartError, DeployError) as error:
@@ -52,6 +60,19 @@ def up(seed: int, speed_up: float, *, enforce_iam: bool, foreground: bool, as_js
         say(f"The local cloud is up; its state is in {stack.state_dir}. `spotferry local down` ends it.")
     if foreground:
         _stay(lambda: end_stack(folder))
+
+
+def _clouds(text: str) -> tuple[str, ...]:
+    """The clouds that were named.
+
+    Raises:
+        UsageProblem: one of them is none that can be opened here.
+    """
+    named = tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
+    unknown = [name for name in named if name not in CLOUDS]
+    if unknown or not named:
+        raise UsageProblem(f"--clouds {text}: known are {', '.join(CLOUDS)}")
+    return named
 
 
 def _stay(end: Callable[[], None]) -> None:

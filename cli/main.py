@@ -26,6 +26,7 @@ COMMANDS = {
     "instances": ("cli.machines", "List machines."),
     "destroy": ("cli.machines", "End one machine."),
     "catalog": ("cli.catalog", "Prices: refresh, show, import, compare."),
+    "region": ("cli.region", "Launch regions: add, list, check, remove."),
     "local": ("cli.local_cloud", "The cloud on a laptop: up, down, status, interrupt."),
 }
 """Each subcommand's module and its line in the help; the module holds it under its name, `list` as `list_jobs`."""

@@ -8,7 +8,7 @@ from ruamel.yaml import YAML
 
 Json = Mapping[str, Any]  # Any: an OpenAPI document
 
-_METHODS = ("get", "post", "put", "delete")
+_METHODS = ("get", "post", "put", "delete", "options")
 
 
 def api_reference(path: Path) -> str:

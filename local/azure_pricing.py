@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 PREFIX = "/_azure/"
 ACCOUNT = "azure"
 """The name of the credentials for the levers."""
-_TOKEN = "local-azure-token"  # noqa: S105 - opens nothing but this process's own face
+TOKEN = "local-azure-token"  # noqa: S105 - opens nothing but this process's own face
 _TOKEN_SECONDS = 3600
 _METERS_A_PAGE, _SKUS_A_PAGE = 100, 8
 _TERM = re.compile(r"(\w+) eq '([^']*)'")
@@ -80,14 +80,14 @@ class AzurePricingFace:
             case ["retail", "api", "retail", "prices"]:
                 return self._meter_page(environ, asked)
             case ["arm", "subscriptions", _, "locations"]:
-                admit(environ, self._faults, ACCOUNT, _TOKEN)
+                admit(environ, self._faults, ACCOUNT, TOKEN)
                 suffer(self._faults, "azure.locations", "")
                 return {"value": [_location(region) for region in facts.ZONES]}
             case ["arm", "subscriptions", _, "providers", "Microsoft.Compute", "skus"]:
-                admit(environ, self._faults, ACCOUNT, _TOKEN)
+                admit(environ, self._faults, ACCOUNT, TOKEN)
                 return self._sku_page(environ, asked)
             case ["arm", "providers", "Microsoft.ResourceGraph", "resources"]:
-                admit(environ, self._faults, ACCOUNT, _TOKEN)
+                admit(environ, self._faults, ACCOUNT, TOKEN)
                 region, options = question_of(environ)
                 suffer(self._faults, "azure.evictions", region)
                 return evictions(region, options)
@@ -98,7 +98,7 @@ class AzurePricingFace:
             raise RestError(400, "invalid_request", "The identity is not known.")
         expires = int(time.time()) + _TOKEN_SECONDS
         resource = asked.get("resource", "")
-        return {"access_token": _TOKEN, "expires_on": str(expires), "resource": resource, "token_type": "Bearer"}
+        return {"access_token": TOKEN, "expires_on": str(expires), "resource": resource, "token_type": "Bearer"}
 
     def _meter_page(self, environ: WSGIEnvironment, asked: Mapping[str, str]) -> Json:
         terms = {_FIELDS.get(name, name): value for name, value in _TERM.findall(asked.get("$filter", ""))}

@@ -1,8 +1,8 @@
 """The local cloud's machines and market as one server: `python -m local.cloud --port 0 --state-dir DIR`.
 
 Serves EC2 and AWS's price list at /, Compute Engine and the price sources of Google Cloud and Azure at /_gcp/ and
-/_azure/, and the levers at /_market/. Prints one JSON line {"port": N} when it serves and writes the same to
-DIR/cloud.json. SIGTERM or SIGINT ends every machine, then the server, with status 0.
+/_azure/, Paperspace's API at /_paperspace/v1/, and the levers at /_market/. Prints one JSON line {"port": N} when it
+serves and writes the same to DIR/cloud.json. SIGTERM or SIGINT ends every machine, then the server, with status 0.
 """
 
 from __future__ import annotations
@@ -22,12 +22,14 @@ from typing import TYPE_CHECKING
 
 from werkzeug.serving import BaseWSGIServer, WSGIRequestHandler, make_server
 
-from local import azure_pricing, gce, gcp_pricing
+from local import arm, azure_pricing, gce, gcp_pricing, paperspace
 from local.aws_pricing import AwsPricingFace, is_meant
+from local.azure_events import EventGrid
 from local.ec2 import Ec2Face
 from local.ec2_moto import Moto
 from local.gcp_audit import AuditLog
 from local.levers import PREFIX, Levers
+from local.machine_image import MachineImage
 from local.machine_processes import FIRST_UID
 from local.machine_users import MachineUsers
 from local.market import Market
@@ -35,6 +37,7 @@ from local.market_faults import Faults
 from local.market_model import Timings
 from local.metal import Metal
 from local.notices import Notices
+from local.places import PlacesFace
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
@@ -98,17 +101,19 @@ def _build(options: argparse.Namespace, running: ExitStack) -> BaseWSGIServer:
     faults, moto = Faults(), Moto()
     _tell_of_events(options, market, running)
     if not options.no_metal:
-        metal = Metal(market, options.state_dir, MachineUsers(options.first_uid))
-        running.callback(metal.close)
-        market.subscribe(metal.hear)
+        _give_bodies(options, market, running)
     _start_ticking(market, running)
+    places = PlacesFace(market, faults)
     # A cloud's other faces are added here, each with what tells its requests from those for EC2.
     faces = (
         (_is_for_levers, Levers(market, faults, moto)),
         (is_meant, AwsPricingFace(market, faults)),
         (gce.is_meant, gce.GceFace(market, faults)),
+        (places.is_meant, places),
         (gcp_pricing.is_meant, gcp_pricing.GcpPricingFace(market, faults)),
+        (arm.is_meant, _azure(market, faults)),
         (azure_pricing.is_meant, azure_pricing.AzurePricingFace(market, faults)),
+        (paperspace.is_meant, paperspace.PaperspaceFace(market, faults)),
     )
     front = _Front(faces, Ec2Face(market, faults, moto))
     server = make_server("127.0.0.1", options.port, front, threaded=True, request_handler=_Handler)
@@ -119,8 +124,17 @@ def _build(options: argparse.Namespace, running: ExitStack) -> BaseWSGIServer:
     return server
 
 
+def _give_bodies(options: argparse.Namespace, market: Market, running: ExitStack) -> None:
+    """Machines that run are process trees."""
+    image = MachineImage(options.alike, tuple(options.program))
+    image.check()
+    metal = Metal(market, options.state_dir, MachineUsers(options.first_uid, root=image.alike), image)
+    running.callback(metal.close)
+    market.subscribe(metal.hear)
+
+
 def _tell_of_events(options: argparse.Namespace, market: Market, running: ExitStack) -> None:
-    """Each cloud's own way out: EC2's events go to the bus, Google's audit log to its relay."""
+    """Each cloud's own way out: EC2's events go to the bus, Google's audit log to its relay, Azure's to Event Grid."""
     if options.bus_endpoint:
         notices = Notices(options.bus_endpoint)
         running.callback(notices.close)
@@ -129,6 +143,17 @@ def _tell_of_events(options: argparse.Namespace, market: Market, running: ExitSt
         audit_log = AuditLog(market, options.gcp_relay)
         running.callback(audit_log.close)
         market.subscribe(audit_log.hear)
+    if options.azure_events:
+        grid = EventGrid(options.azure_events, market)
+        running.callback(grid.close)
+        market.subscribe(grid.hear)
+
+
+def _azure(market: Market, faults: Faults) -> arm.ArmFace:
+    """Azure's resource manager."""
+    face = arm.ArmFace(market, faults)
+    market.subscribe(face.hear)
+    return face
 
 
 def _start_ticking(market: Market, running: ExitStack) -> None:
@@ -149,7 +174,10 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--boot-seconds", type=_positive, default=0.5)
     parser.add_argument("--bus-endpoint", default="", help=_BUS_HELP)
     parser.add_argument("--gcp-relay", default="", help="where Google's audit log of preemptions is posted")
+    parser.add_argument("--azure-events", default="", help="where Event Grid posts what happens to Azure's machines")
     parser.add_argument("--first-uid", type=int, default=FIRST_UID, help="machines run as users from this one on")
+    parser.add_argument("--alike", action="store_true", help="each machine is root and finds itself at the same place")
+    parser.add_argument("--program", type=Path, action="append", default=[], help="a command that every machine has")
     parser.add_argument("--no-metal", action="store_true", help="sell machines that have no processes")
     return parser.parse_args(arguments)
 

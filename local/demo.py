@@ -58,7 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # a polite end is one like Ctrl-C: all is ended first
     started = time.monotonic()
     try:
-        with _state_dir() as state_dir, running(state_dir, Options(seed=wish.seed, tied=True)) as stack:
+        with state_dir() as folder, running(folder, Options(seed=wish.seed, tied=True)) as stack:
             print(f"The local cloud is up after {time.monotonic() - started:.1f} s: {stack.api_url}", flush=True)
             story = play(stack, wish)
             problems = verdict(story, wish.interrupt_at, lambda key: read_object(stack, key))
@@ -81,7 +81,7 @@ def play(stack: Stack, wish: Wish) -> Story:
     Raises:
         DemoError: it took too long, or the job could not be submitted.
     """
-    submitted = _submit(stack, wish.job)
+    submitted = submit(stack, wish.job)
     with Teller(stack.api_url, submitted["job"]["job_id"]) as teller:
         teller.tell_choice(submitted["plan"])
         return _watch(stack, wish, teller)
@@ -105,7 +105,7 @@ def _watch(stack: Stack, wish: Wish, teller: Teller) -> Story:
         time.sleep(LOOK_SECONDS)
 
 
-def _submit(stack: Stack, job: Path) -> Json:
+def submit(stack: Stack, job: Path) -> Json:
     """Through the command, as a person does."""
     environment = {**os.environ, "SPOTFERRY_URL": stack.api_url}
     command = [sys.executable, "-m", "cli.main", "submit", str(job), "--json"]
@@ -126,7 +126,8 @@ def read_object(stack: Stack, key: str) -> bytes | None:
 
 
 @contextmanager
-def _state_dir() -> Iterator[Path]:
+def state_dir() -> Iterator[Path]:
+    """A folder for a local cloud, gone at the end of the block."""
     with tempfile.TemporaryDirectory(prefix="spotferry-demo-") as folder:
         Path(folder).chmod(0o755)  # machines run as users of their own, and live below it
         yield Path(folder)

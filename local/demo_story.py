@@ -44,6 +44,10 @@ class Story:
         """The steps that were printed, over the logs of all attempts, in order."""
         return [step for _, line in self.lines if (step := step_of(line)) is not None]
 
+    def machines(self) -> list[Json]:
+        """The machines that were made, in order; an attempt that was refused made none."""
+        return [machine for machine in self.job["instances"] if machine["allocated_id"]]
+
     def summary(self) -> Json:
         """The story in figures, for programs."""
         fields = ("provider", "region", "zone", "instance_type", "price_usd_hour")
@@ -52,9 +56,9 @@ class Story:
             "job_id": self.job["job_id"],
             "state": self.job["state"],
             "instances": [
-                {name: machine[field] for name, field in zip(names, fields, strict=True)}
-                for machine in self.job["instances"]
+                {name: machine[field] for name, field in zip(names, fields, strict=True)} for machine in self.machines()
             ],
+            "providers": [machine["provider"] for machine in self.machines()],
             "interruptions": self.job["interruptions"],
             "checkpoints": len(self.checkpoints),
             "cost_usd": self.job["cost_usd"],
@@ -93,6 +97,10 @@ class Teller:
         """The highest step that was printed so far; 0 before the first."""
         return max((step for _, line in self._lines if (step := step_of(line)) is not None), default=0)
 
+    def steps_of(self, epoch: int) -> int:
+        """How many steps one attempt has printed so far."""
+        return sum(1 for printed_by, line in self._lines if printed_by == epoch and step_of(line) is not None)
+
     def say(self, text: str) -> None:
         """Print one line with the seconds since the submission."""
         print(f"{time.monotonic() - self._started:6.1f} s  {text}", flush=True)
@@ -121,7 +129,7 @@ class Teller:
     def story(self, *, interrupted: bool) -> Story:
         """All there is to know now that it is over, and the bill."""
         job = self._get("")
-        for machine in job["instances"]:
+        for machine in (machine for machine in job["instances"] if machine["allocated_id"]):
             self.say(
                 f"attempt {machine['epoch']}: {_offer(machine)}, {machine['seconds']:.1f} s, ${machine['cost_usd']:.6f}"
             )

@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from local.demo_story import Story
 from local.machine_processes import processes_of
@@ -14,6 +14,22 @@ ReadObject = Callable[[str], bytes | None]
 def verdict(story: Story, interrupt_at: int, read: ReadObject) -> list[str]:
     """What is not true of the story; empty when all is."""
     return [*_ending(story, interrupt_at), *_steps(story), *_checkpoints(story, read), *_machines(story)]
+
+
+def clouds_verdict(story: Story, clouds: Sequence[str], steps: int) -> list[str]:
+    """What is not true of a story that was to go over these clouds, one machine each, and to count so far."""
+    found = []
+    went = [machine["provider"] for machine in story.machines()]
+    if went != list(clouds):
+        found.append(f"the job went over {', '.join(clouds)} (it went over {', '.join(went) or 'none'})")
+    if story.job["interruptions"] != len(clouds) - 1:
+        found.append(f"each cloud but the last took a machine back once (there were {story.job['interruptions']})")
+    if story.steps() != list(range(1, steps + 1)):
+        found.append(f"the steps were 1 to {steps}, in this order (they were {story.steps()})")
+    silent = [m["provider"] for m in story.machines() if m["epoch"] not in {epoch for epoch, _ in story.lines}]
+    if silent:
+        found.append(f"the job printed on each machine (it did not on {', '.join(silent)})")
+    return found
 
 
 def _ending(story: Story, interrupt_at: int) -> Iterator[str]:

@@ -1,5 +1,6 @@
 """Deploys template.yaml into the local emulator, in about a second and without the SAM CLI."""
 
+import hashlib
 import json
 import sys
 import time
@@ -20,6 +21,8 @@ API_ID = "spotferry"
 CODE_BUCKET = "spotferry-local-code"
 TEMPLATE_KEY = "template.json"
 CREDENTIALS = {"aws_access_key_id": "test", "aws_secret_access_key": "test"}  # the emulator's root
+EVENTS_CODE = "local"
+"""What an event of the local Azure brings to be let in: `/events/azure?code=local`."""
 DEPLOY_SECONDS = 60
 POLL_SECONDS = 0.05
 # A laptop's day is short: what a cloud waits minutes for takes seconds here.
@@ -94,6 +97,8 @@ def _parameters(endpoint: str, overrides: Mapping[str, str]) -> list[dict[str, s
         "Auth": "NONE",
         "Protection": "Off",
         "BucketTls": "Off",
+        "GcpRelayAccount": "relay@local.iam.gserviceaccount.com",
+        "AzureEventsCodeSha256": hashlib.sha256(EVENTS_CODE.encode()).hexdigest(),
         "PublicUrl": api_url(endpoint),
         **{name: str(seconds) for name, seconds in SECONDS.items()},
         **overrides,
@@ -122,14 +127,24 @@ def _failure(events: Sequence[Mapping[str, str]]) -> str:
     return "template.yaml could not be deployed locally. " + ("; ".join(reasons) or "It did not end in time.")
 
 
-def set_up_regions(endpoint: str, regions: Sequence[str]) -> None:
-    """Write the settings of launch regions beside the home region's: the account's default network in each."""
+def set_up_regions(
+    endpoint: str, regions: Sequence[str], provider: str = "aws", network: Mapping[str, str] | None = None
+) -> None:
+    """Write the settings of launch regions beside the home region's: without a network, the account's default one."""
     ssm = client("ssm", endpoint)
     for region in regions:
-        settings = {"provider": "aws", "region": region, "network": {}, "image_ids": {}}
+        settings = {"provider": provider, "region": region, "network": dict(network or {}), "image_ids": {}}
         ssm.put_parameter(
-            Name=f"/spotferry/{DEPLOYMENT}/regions/aws/{region}",
+            Name=f"/spotferry/{DEPLOYMENT}/regions/{provider}/{region}",
             Value=json.dumps(settings),
             Type="String",
             Overwrite=True,
         )
+
+
+def set_up_keys(endpoint: str, keys: Mapping[str, str]) -> None:
+    """Write the keys of clouds that are called with one, by their names."""
+    ssm = client("ssm", endpoint)
+    for name, value in keys.items():
+        path = f"/spotferry/{DEPLOYMENT}/clouds/{name}"
+        ssm.put_parameter(Name=path, Value=value, Type="SecureString", Overwrite=True)

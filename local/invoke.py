@@ -51,11 +51,13 @@ def invocation(function: str, case: str) -> Invocation:
     """The invocation of these names.
 
     Raises:
-        InvokeError: there is no such event; the text lists those there are.
+        InvokeError: there is no such event for a function that runs here; the text lists those there are.
     """
     event = ROOT / "events" / function / f"{case}.json"
-    if not event.is_file():
-        cases = sorted(f"FN={path.parent.name} CASE={path.stem}" for path in (ROOT / "events").glob("*/*.json"))
+    here = {path.parent.name for path in (ROOT / "functions").glob("*/app.py")}
+    if function not in here or not event.is_file():
+        events = [path for path in (ROOT / "events").glob("*/*.json") if path.parent.name in here]
+        cases = sorted(f"FN={path.parent.name} CASE={path.stem}" for path in events)
         raise InvokeError(f"There is no event {function}/{case}. There are:\n  " + "\n  ".join(cases))
     logical_id = "".join(word.capitalize() for word in function.split("_")) + "Function"
     return Invocation(logical_id, event)

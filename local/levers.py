@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from pydantic import TypeAdapter, ValidationError
 
-from local import azure_facts, gcp_facts
+from local import azure_facts, gcp_facts, paperspace_facts
 from local import levers_model as body_of
 from local.aws_facts import shape_of, teach_shape
 from local.ec2_call import PROVIDER
@@ -49,6 +49,7 @@ _STATUSES: dict[type[Exception], int] = {
 _OTHER_CLOUDS: Mapping[tuple[str, str], Shape] = {
     **{(gcp_facts.PROVIDER, name): kind.shape for name, kind in gcp_facts.KINDS.items()},
     **{(azure_facts.PROVIDER, name): kind.shape for name, kind in azure_facts.KINDS.items()},
+    **{(paperspace_facts.PROVIDER, name): kind.shape for name, kind in paperspace_facts.KINDS.items()},
 }
 _PRICES = TypeAdapter(list[body_of.Price])
 

@@ -29,17 +29,17 @@ class MachineUser:
 
 
 class MachineUsers:
-    """Hands out users that nobody else has, and takes them back."""
+    """Hands out users that nobody else has, and takes them back; with `root`, none: machines are to be root."""
 
-    def __init__(self, first_uid: int = FIRST_UID) -> None:
+    def __init__(self, first_uid: int = FIRST_UID, *, root: bool = False) -> None:
         if first_uid < _FIRST_ORDINARY_UID:
             # All of a machine's user is killed with the machine: that must never be the system.
             raise ValueError(f"machines cannot run as user {first_uid}: name one from {_FIRST_ORDINARY_UID} up")
         self._first_uid = first_uid
         self._lock = threading.Lock()
         self.python = _python_for(first_uid if os.geteuid() == 0 else None)
-        self.separate = os.geteuid() == 0 and self.python is not None
-        if os.geteuid() == 0 and not self.separate:
+        self.separate = os.geteuid() == 0 and self.python is not None and not root
+        if os.geteuid() == 0 and self.python is None:
             sys.stderr.write(
                 f"local cloud: {_SEARCH_PATH} has no Python >= 3.9 that other users can run: machines run as root. "
                 "Install python3 from the system's packages to change that.\n"

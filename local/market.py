@@ -12,6 +12,7 @@ import math
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 from decimal import Decimal
+from functools import partial
 
 from local.market_engine import Clock, MarketEngine
 from local.market_model import (
@@ -100,7 +101,9 @@ class Market(MarketEngine):
         with self._changed:
             machine, now = self.get(allocated_id), self.now()
             if machine.request.stop_on_shutdown and machine.live:
-                self._leave_service(machine, INSTANCE_SHUTDOWN, now)
+                machine.reason = INSTANCE_SHUTDOWN
+                if not machine.request.bills_when_stopped:
+                    self._leave_service(machine, INSTANCE_SHUTDOWN, now)
                 self._go(machine, MachineState.STOPPING, now)
                 self._in(self.timings.shutdown, now, lambda at: self._off(machine, at))
             else:
@@ -217,7 +220,7 @@ class Market(MarketEngine):
 
     def _admit(self, machine: Machine, now: datetime) -> None:
         request = machine.request
-        self._machines[machine.allocated_id] = machine
+        self._keep(machine)
         if request.client_token is not None:
             self._tokens[_token_key(request, request.client_token)] = machine
         self.stock.sell(request)
@@ -245,7 +248,7 @@ class Market(MarketEngine):
     ) -> Notice:
         if machine.notice is None:
             due = at + (self.timings.notices[machine.pool.provider] if notice is None else notice)
-            machine.notice = Notice("terminate", at, due, cause, false_notice)
+            machine.notice = Notice("terminate", at, due, cause, false_notice, partial(self._accept, machine))
             machine.noticed_at = at
             self._tell(machine, EventKind.INTERRUPTION, "terminate", at)
             self._at(due, lambda later: self._reclaim(machine, later))
@@ -275,6 +278,11 @@ class Market(MarketEngine):
         price = self.prices.price(machine.pool, machine.request.shape, at)
         if machine.pool.purchase is Purchase.SPOT and price is not None and price > limit:
             self._announce(machine, None, false_notice=False, cause=InterruptionCause.BY_PRICE, at=at)
+
+    def _accept(self, machine: Machine) -> None:
+        """The machine is ready to go: what its notice announced happens now."""
+        with self._changed:
+            self._reclaim(machine, self.advance())
 
     def _reclaim(self, machine: Machine, at: datetime) -> None:
         notice = machine.notice

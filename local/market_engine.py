@@ -113,6 +113,13 @@ class MarketEngine:
         with self._changed:
             self._off(self.get(allocated_id), self.now(), confirmed=True)
 
+    def _keep(self, machine: Machine) -> None:
+        """Put the machine on the list; who asks for a name that is used again means the new machine."""
+        before = self._machines.pop(machine.allocated_id, None)
+        if before is not None:
+            self._machines[f"{machine.allocated_id} #{before.serial}"] = before
+        self._machines[machine.allocated_id] = machine
+
     def _end(self, machine: Machine, reason: StateReason, at: datetime) -> None:
         if machine.state in {MachineState.SHUTTING_DOWN, MachineState.TERMINATED}:
             return
@@ -121,7 +128,7 @@ class MarketEngine:
         self._in(self.timings.shutdown, at, lambda later: self._off(machine, later))
 
     def _leave_service(self, machine: Machine, reason: StateReason, at: datetime) -> None:
-        if machine.live:
+        if machine.held:
             self.stock.give_back(machine.request)
             machine.billing_ended_at = at
         machine.reason = reason

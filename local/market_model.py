@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -34,6 +34,7 @@ FREE_IF_TAKEN_BACK_WITHIN = timedelta(hours=1)
 _SECOND = timedelta(seconds=1)
 
 LIVE = frozenset({MachineState.PENDING, MachineState.RUNNING})
+_STOPS = frozenset({MachineState.STOPPING, MachineState.STOPPED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,20 +107,25 @@ class InterruptionCause(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """An announced interruption: the action, when it was announced, and when it is due."""
+    """An announced interruption: the action, when it was announced, and when it is due.
+
+    `accept` is for the machine itself: it is ready, and what was announced may happen at once.
+    """
 
     action: str
     noticed_at: datetime
     due_at: datetime
     cause: InterruptionCause
     false_notice: bool = False
+    accept: Callable[[], None] = field(default=lambda: None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class LaunchRequest:
     """One machine asked for. `fingerprint` covers everything that must not change under the same client token.
 
-    `allocated_id` is set where the caller names machines; the market makes up an id otherwise.
+    `allocated_id` is set where the caller names machines; the market makes up an id otherwise. A machine that stops
+    when it shuts itself down goes on costing where it `bills_when_stopped`.
     """
 
     pool: PoolKey
@@ -128,6 +134,7 @@ class LaunchRequest:
     client_token: str | None = None
     max_price_usd_hour: Decimal | None = None
     stop_on_shutdown: bool = False
+    bills_when_stopped: bool = False
     user_data: bytes = b""
     tags: Mapping[str, str] = field(default_factory=dict)
     details: Mapping[str, str] = field(default_factory=dict)
@@ -163,8 +170,13 @@ class Machine:
 
     @property
     def live(self) -> bool:
-        """Whether it counts against capacity and quota."""
+        """Whether it runs, or is about to."""
         return self.state in LIVE
+
+    @property
+    def held(self) -> bool:
+        """Whether it counts against capacity and quota, and costs."""
+        return self.live or (self.request.bills_when_stopped and self.state in _STOPS)
 
     def cost_usd(self, now: datetime) -> Decimal:
         """What it has cost so far, its disk aside: its price at launch, by the second from running to ending.

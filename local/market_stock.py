@@ -47,6 +47,10 @@ class Stock:
         """How many vCPUs of the family may run at once."""
         return self._quotas.get(key, _DEFAULT_QUOTA_VCPUS)
 
+    def used(self, key: QuotaKey) -> int:
+        """How many vCPUs of the family run now."""
+        return self._vcpus[key]
+
     def capacity(self, key: PoolKey, shape: Shape) -> int:
         """How many machines the pool has in all, sold ones included."""
         for rule in reversed(self._rules):

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Protocol
 
-from local import imds
+from local import azure_metadata, imds
 from local.gce_metadata import GceMetadata
 from local.market_model import Machine
+from local.no_metadata import NoMetadataService
 
 
 class MetadataService(Protocol):
@@ -26,5 +27,7 @@ class MetadataService(Protocol):
 SERVICES: Mapping[str, Callable[[Machine], MetadataService]] = {
     "aws": imds.MetadataService,
     "gcp": GceMetadata,
+    "azure": azure_metadata.MetadataService,
+    "paperspace": NoMetadataService,
 }
 """By the cloud's name; each starts serving when it is made."""

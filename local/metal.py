@@ -12,12 +12,14 @@ import shutil
 import subprocess
 import sys
 import threading
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
 from local.machine_home import MachineHome, build_home, clear_land, prepare_land
+from local.machine_image import MachineImage
 from local.machine_processes import MARKER, all_machine_processes, end_processes_of, processes_of
 from local.machine_users import MachineUser, MachineUsers
 from local.market import Market
@@ -43,10 +45,17 @@ class _Body:
 class Metal:
     """Gives the market's machines their bodies."""
 
-    def __init__(self, market: Market, state_dir: Path, users: MachineUsers | None = None) -> None:
+    def __init__(
+        self,
+        market: Market,
+        state_dir: Path,
+        users: MachineUsers | None = None,
+        image: MachineImage | None = None,
+    ) -> None:
         self._market = market
         self._state_dir = state_dir
         self._users = users or MachineUsers()
+        self._image = image or MachineImage()
         self._land = prepare_land(state_dir, separate_users=self._users.separate)
         self._lock = threading.Lock()
         self._locks: dict[str, threading.Lock] = {}
@@ -102,11 +111,16 @@ class Metal:
             home = build_home(self._land, machine.allocated_id, machine.request.user_data, python, user.uid)
             metadata = SERVICES[machine.pool.provider](machine)
             undo.callback(metadata.close)
-            environment = home.environment(machine.allocated_id, metadata.environment, MARKER)
+            self._image.install(home)
+            seen = self._image.where(home)
+            environment = seen.environment(machine.allocated_id, metadata.environment, MARKER)
+            environment |= self._image.environment(home)
+            own_user = [] if user.uid is None else ["--own-user"]
+            first = [python, "-I", str(seen.init), str(seen.user_data), str(seen.run), *own_user]
             console_path = self.console(machine.allocated_id)
             console_path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             with console_path.open("ab") as console:
-                process = _power_on(home, python, user.uid, environment, console)
+                process = _power_on(self._image.command(home, first), home.home, user.uid, environment, console)
             undo.pop_all()
             return _Body(home, user, metadata, process)
 
@@ -154,16 +168,14 @@ class Metal:
 
 
 def _power_on(
-    home: MachineHome, python: str, uid: int | None, environment: dict[str, str], console: IO[bytes]
+    command: Sequence[str], folder: Path, uid: int | None, environment: dict[str, str], console: IO[bytes]
 ) -> subprocess.Popen[bytes]:
-    own_user = [] if uid is None else ["--own-user"]
-    command = [python, "-I", str(home.init), str(home.user_data), str(home.run), *own_user]
     return subprocess.Popen(  # noqa: S603 - the machine's own first process
         command,
         stdin=subprocess.PIPE,
         stdout=console,
         stderr=subprocess.STDOUT,
-        cwd=home.home,
+        cwd=folder,
         env=environment,
         user=uid,
         group=uid,

@@ -5,6 +5,7 @@ import urllib.request
 from collections.abc import Collection, Sequence
 
 from local.deploy import client
+from local.other_offers import offers_of
 from spotferry.catalog.source import publish
 from spotferry.catalog.starter import READ_AT, starter_offers
 from spotferry.runtime.bucket import Bucket
@@ -13,10 +14,16 @@ from spotferry.types.instance import Offer
 SECONDS = 20
 
 
-def load_catalogue(endpoint: str, bucket: str, regions: Collection[str]) -> Sequence[Offer]:
-    """Publish the starter offers of these regions as the deployment's catalogue, and return them."""
-    offers = [offer for offer in starter_offers() if offer.region in regions]
-    publish(Bucket(bucket, lambda: client("s3", endpoint)), offers, READ_AT)
+def load_catalogue(
+    endpoint: str, bucket: str, regions: Collection[str], clouds: Sequence[str] = ("aws",)
+) -> Sequence[Offer]:
+    """Publish these clouds' offers as the deployment's catalogue, AWS's of these regions only, and return AWS's.
+
+    The market asks the others' prices by itself: their faces open it with them.
+    """
+    offers = [offer for offer in starter_offers() if offer.region in regions] if "aws" in clouds else []
+    others = [offer for cloud in clouds if cloud != "aws" for offer in offers_of(cloud)]
+    publish(Bucket(bucket, lambda: client("s3", endpoint)), [*offers, *others], READ_AT)
     return offers
 
 

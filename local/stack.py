@@ -13,9 +13,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from local import azure_pricing, gcp_pricing
-from local.deploy import REGION, client, deploy, set_up_regions
+from local import azure_pricing, gcp_pricing, paperspace
+from local.deploy import REGION, client, deploy, set_up_keys, set_up_regions
+from local.machine_image import MachineImage
 from local.offers import load_catalogue, load_market
+from local.other_offers import network_of, regions_of
 from local.services import Service, StartError, answers, clean_environment, free_port
 from local.template import Template
 
@@ -38,6 +40,8 @@ class Options:
         tied: end everything when this process ends, however it ends.
         parameters: template parameters that differ from the local ones.
         template: instead of the tree's template.yaml.
+        image: what machines have in common.
+        clouds: whose regions are open and whose offers are in the catalogue, of `other_offers.CLOUDS`.
     """
 
     seed: int = 1
@@ -46,6 +50,8 @@ class Options:
     tied: bool = False
     parameters: Mapping[str, str] = field(default_factory=dict)
     template: Template | None = None
+    image: MachineImage = field(default_factory=MachineImage)
+    clouds: tuple[str, ...] = ("aws",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +87,11 @@ class Stack:
 
 def price_sources(cloud_url: str) -> Mapping[str, str]:
     """What points the other clouds' libraries at this cloud."""
-    return {**gcp_pricing.environment(cloud_url), **azure_pricing.environment(cloud_url)}
+    return {
+        **gcp_pricing.environment(cloud_url),
+        **azure_pricing.environment(cloud_url),
+        **paperspace.environment(cloud_url),
+    }
 
 
 def services(state_dir: Path) -> tuple[Service, Service]:
@@ -179,8 +189,8 @@ def _end(folder: Path) -> None:
 def _start(folder: Path, options: Options) -> Stack:
     emulator_url, cloud_url = _start_services(folder, options)
     outputs = deploy(emulator_url, options.parameters, options.template)
-    set_up_regions(emulator_url, [region for region in LAUNCH_REGIONS if region != REGION])
-    offers = load_catalogue(emulator_url, outputs["BucketName"], LAUNCH_REGIONS)
+    _open_clouds(emulator_url, options.clouds)
+    offers = load_catalogue(emulator_url, outputs["BucketName"], LAUNCH_REGIONS, options.clouds)
     load_market(cloud_url, offers)
     stack = Stack(
         state_dir=folder,
@@ -196,6 +206,14 @@ def _start(folder: Path, options: Options) -> Stack:
     partial.write_text(json.dumps({**asdict(stack), "state_dir": str(folder)}, indent=2), encoding="utf-8")
     partial.replace(folder / "stack.json")
     return stack
+
+
+def _open_clouds(emulator_url: str, clouds: Sequence[str]) -> None:
+    """Let jobs be placed in the clouds' regions; AWS's home region is opened by the template."""
+    set_up_keys(emulator_url, {paperspace.KEY_NAME: paperspace.API_KEY})
+    for cloud in clouds:
+        regions = LAUNCH_REGIONS if cloud == "aws" else regions_of(cloud)
+        set_up_regions(emulator_url, [region for region in regions if region != REGION], cloud, network_of(cloud))
 
 
 def _start_services(folder: Path, options: Options) -> tuple[str, str]:
@@ -237,4 +255,6 @@ def _emulator_command(folder: Path, options: Options, port: int) -> Sequence[str
 
 def _cloud_command(folder: Path, options: Options, port: int, bus_url: str) -> Sequence[str]:
     command = [sys.executable, "-m", "local.cloud", "--port", str(port), "--state-dir", str(folder / "cloud")]
-    return [*command, "--seed", str(options.seed), "--speed-up", str(options.speed_up), "--bus-endpoint", bus_url]
+    command += ["--seed", str(options.seed), "--speed-up", str(options.speed_up), "--bus-endpoint", bus_url]
+    programs = [word for program in options.image.programs for word in ("--program", str(program))]
+    return [*command, *(["--alike"] if options.image.alike else []), *programs]

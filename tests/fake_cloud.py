@@ -39,6 +39,7 @@ class FakeCloud:
         image_gb: size of every image.
         dead_regions: what a look-up there raises.
         launch_prices: what it asks at launch by type, where that is not what the catalogue has.
+        names_by_token: machines are called by the token that they were asked for with.
     """
 
     provider_name: str = "aws"
@@ -50,6 +51,7 @@ class FakeCloud:
     image_gb: int = 0
     dead_regions: dict[str, SpotferryError] = field(default_factory=dict)
     launch_prices: dict[str, Decimal] = field(default_factory=dict)
+    names_by_token: bool = False
     _faults: dict[str, list[_Fault]] = field(default_factory=dict)
 
     def refuse(self, error: ProviderError, times: int = 1, on: str = "create") -> None:
@@ -105,7 +107,8 @@ class FakeCloud:
         made = self.machines.get(candidate.cedana_id)
         if made is None:
             number = len(self.machines) + 1
-            known = {"allocated_id": f"i-{number:017x}", "state": "pending", "ip_address": f"10.0.0.{number}"}
+            name = candidate.cedana_id if self.names_by_token else f"i-{number:017x}"
+            known = {"allocated_id": name, "state": "pending", "ip_address": f"10.0.0.{number}"}
             made = self.machines[candidate.cedana_id] = candidate.model_copy(update=known)
         self._call("create", candidate.region, after=True)
         return made

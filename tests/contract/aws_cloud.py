@@ -40,6 +40,7 @@ class AwsCloud:
     takes_price_cap = True
     sells_once = True
     tells_take_backs = True
+    disks_grow = False
     nonsense: Sequence[bytes] = (b"<html>Back soon</html", b'{"message": "not the API"}', b"")
 
     def __init__(self, session: boto3.session.Session, url: str | None) -> None:
@@ -81,7 +82,12 @@ class AwsCloud:
         )
         client = session.client(service, region_name=region, endpoint_url=url, config=config)
         client.meta.events.register("before-send.ec2", self._count)
+        if url == self._endpoint:
+            client.meta.events.register("before-call.ec2.RunInstances", self._on_launch)
         return client
+
+    def _on_launch(self, **_sent: object) -> None:
+        """A launch is about to be ordered."""
 
     def _count(self, **_sent: object) -> None:
         with self._lock:

@@ -64,6 +64,7 @@ class FaceCloud:
     quota_family: str
     launch_operation: str
     patience_seconds = 10.0
+    disks_grow = False
     throttled: Mapping[str, object]
     denied: Mapping[str, object]
 

@@ -43,6 +43,7 @@ class Cloud(Protocol):
             deliveries at the same time may buy several, of which the adapter keeps one and ends the others.
         patience_seconds: how long it may take until a machine runs, or has ended.
         tells_take_backs: of a machine that it took back it tells so, also when the machine is gone.
+        disks_grow: disks are sold in steps: a size between two, also one that a job named, becomes the larger one.
         nonsense: bodies that, with status 200, are no answers of its API.
     """
 
@@ -54,6 +55,7 @@ class Cloud(Protocol):
     sells_once: bool
     patience_seconds: float
     tells_take_backs: bool
+    disks_grow: bool
     nonsense: Sequence[bytes]
 
     def provider(self, world: World) -> CloudProvider:

@@ -241,6 +241,19 @@ class BanContract(Contract):
         }
         assert store.bans([], NOW) == {}
 
+    def test_each_ban_has_its_reason(self, store: Store, world: World) -> None:
+        """The reason of the ban that counts is told for every pattern in force, and for none that has expired."""
+        until = NOW + timedelta(minutes=1)
+        store.ban(world.provider, "spot", "r/*/*", until, "a policy")
+        store.ban(world.provider, "spot", "r/*/*", NOW, "an older reason")
+        store.ban(world.provider, "spot", "r/a/t", NOW, "none left")
+        store.ban(world.provider, "on_demand", "r/a/t", until, "none left")
+        assert store.ban_reasons([world.provider], NOW) == {
+            (world.provider, "spot"): {"r/*/*": "a policy"},
+            (world.provider, "on_demand"): {"r/a/t": "none left"},
+        }
+        assert store.ban_reasons([world.provider], until) == {}
+
     def test_a_ban_of_an_unknown_market_is_refused(self, store: Store, world: World) -> None:
         """A ban that nobody would read is a mistake that is told."""
         with pytest.raises(InvalidInput, match="market"):

@@ -2,11 +2,13 @@
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
 from spotferry.domain.view import Decision, View
 from spotferry.types.errors import Conflict, NotFound
+from tests.builders import NOW
 from tests.contract.store_records import (
     WRITERS,
     Contract,
@@ -45,6 +47,18 @@ class SaveContract(Contract):
         with pytest.raises(Conflict):
             store.create_job(world.job(), entry_of(world.job()), [world.checkpoint(1)])
         assert [point.number for point in store.checkpoints(world.job_id)] == [4, 3, 2]
+
+    def test_a_pruned_checkpoint_is_noted_once(self, store: Store, world: World) -> None:
+        """It stays in the list with the time at which its objects went; one that is not there is left so."""
+        view = create(store, world.job())
+        store.save(view, decision(view, checkpoint=world.checkpoint(1)))
+        store.note_pruned(world.job_id, 1, NOW)
+        store.note_pruned(world.job_id, 1, NOW + timedelta(hours=1))
+        store.note_pruned(world.job_id, 2, NOW)
+        store.note_pruned("no-such-job", 1, NOW)
+        (checkpoint,) = store.checkpoints(world.job_id)
+        assert checkpoint == world.checkpoint(1).model_copy(update={"pruned_at": NOW})
+        assert store.get_checkpoint(world.job_id, 1) == checkpoint
 
     def test_a_decision_without_an_entry_writes_nothing(self, store: Store, world: World) -> None:
         """Nothing was decided, so nothing is written, whatever the view says."""

@@ -53,11 +53,24 @@ def test_checkpoints_are_made_from_time_to_time(tmp_path: Path) -> None:
     assert fake.problems == []
     assert {commit["reason"] for commit in fake.commits} == {"heartbeat"}
     first, second = fake.commits[:2]
-    assert (first["engine"], first["why"]) == ("workdir", "workdir: criu is not part of this agent")
+    assert (first["engine"], first["why"]) == ("workdir", "workdir: criu is not installed")
     assert first["seconds"] >= first["paused_seconds"] > 0
     assert len(fake.commits) <= 3
     assert fake.log.decode().splitlines() == [f"step {number}" for number in range(1, 61)]
     assert second["content"] != first["content"]
+
+
+def test_the_task_stands_still_for_the_reading_and_not_for_the_network(tmp_path: Path) -> None:
+    """Chunks that the network is too slow for wait on the disk, where nothing of them stays."""
+    fake = m.broker(task=["head -c 3000000 /dev/urandom > state; echo up; sleep 60"])
+    fake.put_seconds = 0.5
+    with fake, m.Machine(tmp_path / "m", fake) as machine:
+        fake.until(lambda: b"up" in fake.log)
+        fake.directive = {"kind": "checkpoint", "reason": "heartbeat"}
+        (commit,) = fake.until(lambda: fake.commits)
+        assert 0 < commit["paused_seconds"] < commit["seconds"] / 3
+        assert fake.until(lambda: not list((machine.base / "spool").iterdir()))
+    assert len(commit["parts"][0]["etags"]) > 20
 
 
 def test_commands_run_at_their_places(places: Iterator[Path]) -> None:
@@ -177,3 +190,30 @@ def test_an_agent_that_is_killed_in_a_checkpoint_leaves_the_last_one(tmp_path: P
         machine.over()
     assert len(fake.commits) == 1
     assert [saved["number"] for saved in fake.plan["checkpoints"]] == [1]
+
+
+def test_a_training_script_goes_on_elsewhere_as_it_is(places: Iterator[Path]) -> None:
+    """The example: signalled, archived while it trains, resumed by itself on the next machine; the same in the end."""
+    script = (Path(__file__).parents[2] / "examples" / "torch-style" / "work" / "train.py").read_text()
+    options = {"engine": "auto", "paths": ["checkpoints"], "signal": "SIGUSR1", "grace_seconds": 1}
+    fake = m.broker(task=["python3 train.py --steps 100000 --save-every 100000"], checkpoint=options)
+    m.with_upload(fake, m.tar_gz({"train.py": script}))
+    with fake, m.Machine(next(places), fake) as machine:
+        fake.until(lambda: b"from step 0" in fake.log)
+        fake.checkpoint_seconds = 1.0
+        fake.until(lambda: len(fake.commits) == 2)
+        m.send(machine.boot.pid, signal.SIGKILL)
+        m.kill(machine.agent_pid())
+    saved = [int(line.split()[1].rstrip(":")) for line in fake.log.decode().splitlines() if "saved" in line]
+    assert len(saved) >= 2
+
+    other = m.broker(**{**fake.plan, "mode": "restore", "task": [f"python3 train.py --steps {saved[-1] + 50}"]})
+    other.bucket.objects.update(fake.bucket.objects)
+    for part in [other.plan["work_dir"], *(p for c in other.plan["checkpoints"] for p in c["parts"])]:
+        part["url"] = part["url"].replace(fake.url, other.url)
+    with other, m.Machine(next(places), other) as machine:
+        machine.over()
+    lines = other.log.decode().splitlines()
+    assert lines[0] == f"from step {saved[1]}"
+    assert lines[-1].startswith("weights ")
+    assert other.reported("task_started") == [{"restored_from": 2, "why_not": ""}]

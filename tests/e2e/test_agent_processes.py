@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from spotferry.agent.members import unzip
 from spotferry.agent.saving import OUTPUTS_PART
 from spotferry.agent.workdir import WORKDIR_PART
 from tests.e2e import machine as m
@@ -15,15 +16,21 @@ from tests.e2e import machine as m
 NOTICE = {"action": "terminate", "time": "2030-01-01T00:02:00Z"}
 
 
+def plain(content: bytes) -> io.BytesIO:
+    """The tar of an archive."""
+    with unzip(io.BytesIO(content)) as stream:
+        return io.BytesIO(stream.read())
+
+
 def names_in(content: bytes) -> dict[str, tarfile.TarInfo]:
     """Entries of an archive."""
-    with tarfile.open(fileobj=io.BytesIO(content)) as tar:
+    with tarfile.open(fileobj=plain(content)) as tar:
         return {entry.name: entry for entry in tar}
 
 
 def read_from(content: bytes, name: str) -> bytes:
     """One file of an archive."""
-    with tarfile.open(fileobj=io.BytesIO(content)) as tar:
+    with tarfile.open(fileobj=plain(content)) as tar:
         file = tar.extractfile(name)
         assert file is not None
         return file.read()

@@ -1,6 +1,7 @@
 """A deployment in memory: the broker's own services by moto, the clouds by a fake, the functions loaded by path."""
 
 import base64
+import hashlib
 import importlib.util
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -44,6 +45,9 @@ ENVIRONMENT = {
     "BUCKET": BUCKET,
     "BROKER_URL": "https://broker.example",
     "REFRESH_FUNCTION": "refresh:live",
+    "AUTH": "AWS_IAM",
+    "GCP_RELAY_ACCOUNT": "relay@demo-project.iam.gserviceaccount.com",
+    "AZURE_EVENTS_CODE_SHA256": hashlib.sha256(b"open-sesame").hexdigest(),
     "POWERTOOLS_METRICS_NAMESPACE": "Spotferry",
 }
 JOB_FILE = "name: count\ntask:\n  run: ./count\n"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import socket
 import subprocess
-import sys
 import time
 import urllib.error
 import urllib.request
@@ -14,8 +13,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from local import relay
 from local.gce_metadata import GceMetadata
-from tests.functions.deployment import ROOT
 from tests.unit.local.gce_world import a_market, sold
 from tests.unit.local.relay_double import Relay, relay_at_loopback
 
@@ -55,22 +54,9 @@ def running_relay(folder: Path) -> Iterator[Running]:
             environment = {
                 "PATH": os.environ["PATH"],
                 "HOME": str(folder),
-                "BROKER_URL": broker_url,
-                "BROKER_AUDIENCE": "https://broker.example",
-                "GCE_METADATA_HOST": host,
-                "GCE_METADATA_IP": host,
+                **relay.environment(broker_url, "https://broker.example", host),
             }
-            command = [
-                sys.executable,
-                "-m",
-                "functions_framework",
-                "--target",
-                "relay",
-                "--signature-type",
-                "cloudevent",
-            ]
-            command += ["--source", str(ROOT / "functions" / "relay_gcp_preemption" / "main.py")]
-            command += ["--host", "127.0.0.1", "--port", str(port)]
+            command = relay.command(port)
             log = folder / "relay.log"
             with log.open("wb") as out, subprocess.Popen(command, env=environment, stdout=out, stderr=out) as process:
                 try:

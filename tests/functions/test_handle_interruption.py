@@ -26,14 +26,15 @@ def hear(deployment: Deployment, case: str, allocated_id: str) -> None:
     deployment.invoke("handle_interruption", about(event("handle_interruption", case), allocated_id))
 
 
-def test_a_warning_interrupts_the_job(deployment: Deployment) -> None:
+@pytest.mark.parametrize("case", ["spot_warning", "capacity_reservation_warning"])
+def test_a_warning_interrupts_the_job(deployment: Deployment, case: str) -> None:
     """The stored warning, about a job's machine: INTERRUPTED, and a successor is asked for."""
     job_id, attempt = deployment.running()
-    hear(deployment, "spot_warning", attempt.allocated_id)
+    hear(deployment, case, attempt.allocated_id)
     assert deployment.job(job_id).state is JobState.INTERRUPTED
     answer = deployment.agent(attempt, "heartbeat", {"phase": "running", "log": None})
     assert answer.json["directive"]["kind"] == "release"
-    hear(deployment, "spot_warning", attempt.allocated_id)
+    hear(deployment, case, attempt.allocated_id)
     assert deployment.job(job_id).interruptions == 1
 
 
@@ -43,6 +44,13 @@ def test_a_machine_that_terminated_passes_the_job_on(deployment: Deployment) -> 
     hear(deployment, "state_change_terminated", attempt.allocated_id)
     assert deployment.job(job_id).state is JobState.PENDING
     assert deployment.agent(attempt, "heartbeat", {"phase": "running", "log": None}).status == 410
+
+
+def test_the_region_of_an_event_is_the_machines(deployment: Deployment) -> None:
+    """An event that another region forwarded is about that region's machines, and no other with the same id."""
+    job_id, attempt = deployment.running()
+    hear(deployment, "state_change_elsewhere", attempt.allocated_id)
+    assert deployment.job(job_id).state is JobState.RUNNING
 
 
 @pytest.mark.parametrize("case", ["rebalance", "health"])

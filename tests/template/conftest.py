@@ -10,3 +10,9 @@ from local.template import Template, read_template
 def template() -> Template:
     """template.yaml as data; tests only read it."""
     return read_template(ROOT / "template.yaml")
+
+
+@pytest.fixture(scope="session")
+def region_template() -> Template:
+    """template-region.yaml as data; tests only read it."""
+    return read_template(ROOT / "template-region.yaml")

@@ -66,6 +66,11 @@ def test_the_template_is_valid() -> None:
     run_sam("validate", "--lint")
 
 
+def test_the_template_of_a_launch_region_is_valid() -> None:
+    """CloudFormation takes it as it is, without the SAM CLI."""
+    run_sam("validate", "--lint", "--template-file", "template-region.yaml")
+
+
 def test_every_function_imports_from_the_built_layer_alone(build: Path) -> None:
     """No function needs a library that the layer lacks, nor any environment at import."""
     functions = sorted(path for path in build.iterdir() if path.name.endswith("Function"))

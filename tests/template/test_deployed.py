@@ -98,6 +98,7 @@ READ_REGIONS = call("ssm", "get_parameters_by_path", Path="$PARAMETER_PREFIX/reg
 READ_IMAGE = call("ssm", "get_parameter", Name="/aws/service/canonical/ubuntu/server/24.04/stable/current/amd64")
 READ_SECRETS = call("ssm", "get_parameters", Names=["$PARAMETER_PREFIX/secrets/A", "$PARAMETER_PREFIX/secrets/B"])
 READ_ACROSS = call("ssm", "get_parameters", Names=["$PARAMETER_PREFIX/secrets/A", "$PARAMETER_PREFIX/regions/x"])
+READ_CLOUD_KEY = call("ssm", "get_parameters", Names=["$PARAMETER_PREFIX/clouds/paperspace/api-key"])
 READ_TOKEN_KEY = call("secretsmanager", "get_secret_value", SecretId="$TOKEN_SECRET_ARN")
 WRITE_LOG = call("s3", "put_object", Bucket="$BUCKET", Key="logs/j/1", Body="x")
 WRITE_UPLOAD = call("s3", "put_object", Bucket="$BUCKET", Key="uploads/x", Body="x")
@@ -118,21 +119,33 @@ WRITE_CATALOGUE = call("s3", "put_object", Bucket="$BUCKET", Key="catalog/x", Bo
         ("serve_jobs", [READ_JOB, WRITE_JOB, PLACE, DESTROY], [SCAN_JOBS, READ_REGIONS, WRITE_UPLOAD, READ_SECRETS]),
         (
             "create_instance",
-            [READ_JOB, WRITE_JOB, DESTROY, READ_REGIONS, READ_IMAGE, READ_TOKEN_KEY, WRITE_AGENT],
+            [READ_JOB, WRITE_JOB, DESTROY, READ_REGIONS, READ_IMAGE, READ_TOKEN_KEY, READ_CLOUD_KEY, WRITE_AGENT],
             [SCAN_JOBS, DELETE_JOB, READ_SECRETS, WRITE_LOG, WRITE_CATALOGUE],
         ),
-        ("destroy_instance", [READ_JOB, WRITE_JOB, DESTROY, READ_REGIONS], [SCAN_JOBS, READ_IMAGE, READ_SECRETS]),
-        ("handle_interruption", [READ_JOB, WRITE_JOB, PLACE, DESTROY], [SCAN_JOBS, READ_REGIONS, READ_SECRETS]),
-        ("poll_status", [READ_JOB, WRITE_JOB, PLACE, DESTROY, READ_REGIONS], [SCAN_JOBS, READ_IMAGE, READ_SECRETS]),
+        (
+            "destroy_instance",
+            [READ_JOB, WRITE_JOB, DESTROY, READ_REGIONS, READ_CLOUD_KEY],
+            [SCAN_JOBS, READ_IMAGE, READ_SECRETS],
+        ),
+        (
+            "handle_interruption",
+            [READ_JOB, WRITE_JOB, PLACE, DESTROY, READ_CLOUD_KEY],
+            [SCAN_JOBS, READ_REGIONS, READ_SECRETS],
+        ),
+        (
+            "poll_status",
+            [READ_JOB, WRITE_JOB, PLACE, DESTROY, READ_REGIONS, READ_CLOUD_KEY],
+            [SCAN_JOBS, READ_IMAGE, READ_SECRETS],
+        ),
         (
             "receive_report",
             [READ_JOB, WRITE_JOB, DESTROY, READ_SECRETS, READ_TOKEN_KEY, WRITE_LOG],
-            [SCAN_JOBS, READ_IMAGE, READ_ACROSS, WRITE_UPLOAD, WRITE_AGENT],
+            [SCAN_JOBS, READ_IMAGE, READ_ACROSS, READ_CLOUD_KEY, WRITE_UPLOAD, WRITE_AGENT],
         ),
         (
             "refresh_prices",
             [READ_REGIONS, READ_CATALOGUE, WRITE_CATALOGUE],
-            [SCAN_JOBS, READ_JOB, READ_IMAGE, READ_SECRETS, WRITE_UPLOAD, WRITE_LOG],
+            [SCAN_JOBS, READ_JOB, READ_IMAGE, READ_SECRETS, READ_CLOUD_KEY, WRITE_UPLOAD, WRITE_LOG],
         ),
     ],
 )
@@ -153,6 +166,8 @@ def test_roles_allow_the_work_and_deny_the_rest(
         ("GET", "/jobs?limit=2", "GET /jobs", "serve_jobs"),
         ("POST", "/jobs/j-1/cancel", "POST /jobs/{job_id}/cancel", "serve_jobs"),
         ("POST", "/agent/v1/uploads/commit", "POST /agent/v1/uploads/commit", "receive_report"),
+        ("POST", "/events/gcp", "POST /events/gcp", "handle_interruption"),
+        ("POST", "/events/azure?code=x", "POST /events/azure", "handle_interruption"),
     ],
 )
 def test_requests_reach_their_function(deployed: Deployed, method: str, path: str, route: str, service: str) -> None:

@@ -21,7 +21,10 @@ NO_RESOURCE_LEVEL = {
     "ec2:GetSpotPlacementScores",
     "ec2:DescribeSubnets",
     "pricing:GetProducts",
+    "sts:GetWebIdentityToken",
 }
+# The functions that ask clouds about machines.
+LAUNCHERS = {"CreateInstanceFunction", "DestroyInstanceFunction", "HandleInterruptionFunction", "PollStatusFunction"}
 # Actions that make, end or pay for something outside the deployment, and the one function that may, under a condition.
 GUARDED = {
     "ec2:RunInstances": {"CreateInstanceFunction"},
@@ -29,7 +32,8 @@ GUARDED = {
     "iam:PassRole": {"CreateInstanceFunction"},
     "iam:CreateServiceLinkedRole": {"CreateInstanceFunction"},
     "ec2:TerminateInstances": {"DestroyInstanceFunction", "PollStatusFunction"},
-    "kms:Decrypt": {"ReceiveReportFunction"},
+    "kms:Decrypt": {"ReceiveReportFunction", *LAUNCHERS},
+    "sts:GetWebIdentityToken": {"RefreshPricesFunction", *LAUNCHERS},
 }
 # A launch refers to or makes these beside the machine itself; what guards it is the tag on the machine.
 UNGUARDED_STATEMENTS = {"LaunchUsing"}
@@ -125,6 +129,27 @@ def test_what_the_ledger_asks_may_be_asked(template: Template, function: str, ac
     assert actions <= allowed
 
 
+def test_who_asks_clouds_knows_how_to(template: Template) -> None:
+    """Functions that ask clouds have their SDKs and their identity; the others have neither."""
+    for name, properties in functions(template).items():
+        asks = name in {*LAUNCHERS, "RefreshPricesFunction"}
+        variables = set(properties["Environment"]["Variables"])
+        assert ({"Ref": "ProviderSdksLayer"} in properties.get("Layers", [])) == asks, name
+        for word in ("GCP_FEDERATION", "AZURE_FEDERATION", "AZURE_CLIENT_SECRET"):
+            assert (word in variables) == asks, (name, word)
+
+
+def test_only_roles_of_launch_regions_are_passed_on(template: Template) -> None:
+    """Those that a region's template makes for its machines, by their path, and the one that was named."""
+    passed = [
+        statement["Resource"]
+        for statement in statements(functions(template)["CreateInstanceFunction"])
+        if "iam:PassRole" in listed(statement["Action"])
+    ]
+    ours = {"Fn::Sub": "arn:${AWS::Partition}:iam::${AWS::AccountId}:role/spotferry/${Deployment}/*"}
+    assert passed == [ours, {"Ref": "MachineRoleArn"}]
+
+
 def test_no_function_may_delete_records_or_scan_tables(template: Template) -> None:
     """History stays: no role deletes items, none reads a whole table, and of the objects only parts of checkpoints that
     their jobs no longer keep are deleted.
@@ -140,8 +165,15 @@ def test_no_function_may_delete_records_or_scan_tables(template: Template) -> No
 
 
 def test_secrets_are_opened_by_those_who_hand_them_out(template: Template) -> None:
-    """The token key is read where tokens are made or checked, jobs' secrets only where agents say hello."""
-    openers: dict[str, set[str]] = {"ReadTokenKey": set(), "ResolveSecrets": set(), "ReadCommands": set()}
+    """The token key is read where tokens are made or checked, jobs' secrets and the deployment's lines only where
+    agents say hello, the keys of clouds only where clouds are asked about machines.
+    """
+    openers: dict[str, set[str]] = {
+        "ReadTokenKey": set(),
+        "ResolveSecrets": set(),
+        "ReadCommands": set(),
+        "ReadCloudKeys": set(),
+    }
     for name, properties in functions(template).items():
         for statement in statements(properties):
             if statement["Sid"] in openers:
@@ -150,6 +182,7 @@ def test_secrets_are_opened_by_those_who_hand_them_out(template: Template) -> No
         "ReadTokenKey": {"CreateInstanceFunction", "ReceiveReportFunction"},
         "ResolveSecrets": {"ReceiveReportFunction"},
         "ReadCommands": {"ReceiveReportFunction"},
+        "ReadCloudKeys": LAUNCHERS,
     }
 
 

@@ -73,11 +73,12 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True
             return
         content = self.rfile.read(size)
+        broker.stop.wait(broker.put_seconds)
         if broker.refuse_puts > 0:
             broker.refuse_puts -= 1
             self.reply(503, b"")
             return
-        etag = broker.bucket.take(self.path, content, self.headers["Content-MD5"])
+        etag = broker.bucket.take(self.path, content)
         self.reply(200 if etag else 403, b"", {"ETag": etag} if etag else {})
 
     def _object(self, content: bytes | None) -> None:

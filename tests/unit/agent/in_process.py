@@ -125,28 +125,21 @@ class Agent:
 
     def restore(self) -> tuple[int, str]:
         """Bring the newest back that the broker offers and that verifies."""
-        attempt = self.wire.attempt
-        view = self.wire.world.store.load(attempt.job_id, attempt.cedana_id)
-        said = self.wire.world.say.start(view, attempt.cedana_id)
-        saved = tuple(
-            Saved(
-                c["number"],
-                c["engine"],
-                tuple(Part(p["name"], p["url"], p["sha256"], p["size_bytes"]) for p in c["parts"]),
-            )
-            for c in said["checkpoints"]
-        )
-        return self.saving.restore(saved, nothing, fresh=True)
+        return self.saving.restore(offered(self.wire), nothing, fresh=True)
 
     def files(self) -> dict[str, bytes]:
         """What is in the work directory."""
         return {str(p.relative_to(self.work)): p.read_bytes() for p in self.work.rglob("*") if p.is_file()}
 
 
-def _saved(said: Json) -> Saved:
-    """A checkpoint as the plan has it."""
-    parts = (Part(p["name"], p["url"], p["sha256"], p["size_bytes"]) for p in said["parts"])
-    return Saved(said["number"], said["engine"], tuple(parts))
+def offered(wire: Wire) -> tuple[Saved, ...]:
+    """The checkpoints that a machine of the job may restore, as its plan has them."""
+    said = wire.world.say.start(wire.world.store.load(wire.attempt.job_id))
+    return tuple(Saved(c["number"], c["engine"], _parts(c["parts"])) for c in said["checkpoints"])
+
+
+def _parts(said: list[Json]) -> tuple[Part, ...]:
+    return tuple(Part(p["name"], p["url"], p["sha256"], p["size_bytes"]) for p in said)
 
 
 class _NobodyRuns:

@@ -4,11 +4,15 @@ import gzip
 import io
 import os
 import random
+import shutil
+import subprocess
+from pathlib import Path
 
 import pytest
 
+from spotferry.agent import zstd
 from spotferry.agent.errors import ArchiveInvalid, Ended, Order
-from spotferry.agent.members import BLOCK_BYTES, Zipper, member, unzip
+from spotferry.agent.members import BLOCK_BYTES, GZIP, ZSTD, Codec, Zipper, fastest, unzip
 
 MIXED = os.urandom(2 * BLOCK_BYTES) + b"text " * 200_000 + bytes(BLOCK_BYTES + 1)
 
@@ -17,22 +21,67 @@ def nothing() -> None:
     """No order."""
 
 
-def zipped(*writes: bytes) -> bytes:
+BOTH = pytest.mark.parametrize("codec", [GZIP, ZSTD], ids=["gzip", "zstd"])
+
+
+def zipped(codec: Codec, *writes: bytes) -> bytes:
     """What comes of these writes."""
     out = bytearray()
-    with Zipper(out.extend, nothing) as stream:
+    with Zipper(out.extend, nothing, codec) as stream:
         for data in writes:
             stream.write(data)
     return bytes(out)
 
 
+@BOTH
 @pytest.mark.parametrize("size", [1, 511, 4096, BLOCK_BYTES - 1, BLOCK_BYTES, 3 * BLOCK_BYTES])
-def test_what_is_written_comes_back_in_order(size: int) -> None:
-    """Whatever the size of the writes; Python's own gzip reads the same."""
+def test_what_is_written_comes_back_in_order(codec: Codec, size: int) -> None:
+    """Whatever the size of the writes."""
     count = min(len(MIXED), 400 * size)
-    content = zipped(*(MIXED[at : at + size] for at in range(0, count, size)))
+    content = zipped(codec, *(MIXED[at : at + size] for at in range(0, count, size)))
     with unzip(io.BytesIO(content)) as plain:
-        assert plain.read() == gzip.decompress(content) == MIXED[: -(-count // size) * size]
+        assert plain.read() == MIXED[: -(-count // size) * size]
+
+
+def test_any_tool_reads_either(tmp_path: Path) -> None:
+    """Python's own gzip, and the zstd command where there is one."""
+    assert gzip.decompress(zipped(GZIP, MIXED)) == MIXED
+    command = shutil.which("zstd")
+    if command is None:
+        pytest.skip("there is no zstd command here")
+    (tmp_path / "a.zst").write_bytes(zipped(ZSTD, MIXED))
+    assert subprocess.run([command, "-dc", tmp_path / "a.zst"], capture_output=True, check=True).stdout == MIXED
+
+
+def test_a_system_without_the_library_uses_gzip(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What another machine made with it is refused with what to do about it."""
+    assert fastest() is ZSTD
+    content = zipped(ZSTD, MIXED)
+    monkeypatch.setattr(zstd, "library", lambda: None)
+    monkeypatch.setattr("os.geteuid", lambda: 1000)
+    assert fastest() is GZIP
+    with unzip(io.BytesIO(content)) as plain, pytest.raises(ArchiveInvalid, match="install it in setup"):
+        plain.read()
+
+
+def test_a_missing_library_is_installed_where_it_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the first package manager that the system has; as root only."""
+    monkeypatch.setattr(zstd, "_LIBRARY", "libnothing.so.1")
+    monkeypatch.setattr("os.geteuid", lambda: 0)
+    asked: list[list[str]] = []
+
+    def run(command: list[str], **_: object) -> subprocess.CompletedProcess[bytes]:
+        asked.append(command)
+        if len(asked) == 1:
+            raise FileNotFoundError(command[0])
+        monkeypatch.setattr(zstd, "_LIBRARY", "libzstd.so.1")
+        return subprocess.CompletedProcess(command, 0)
+
+    monkeypatch.setattr(subprocess, "run", run)
+    zstd.library.cache_clear()
+    assert zstd.needed().expand(zstd.needed().compress(b"abc"), 10) == b"abc"
+    assert [command[0] for command in asked] == ["apt-get", "dnf"]
+    zstd.library.cache_clear()
 
 
 def test_a_stream_of_one_member_is_read_too() -> None:
@@ -44,13 +93,14 @@ def test_a_stream_of_one_member_is_read_too() -> None:
 def test_what_does_not_shrink_is_stored() -> None:
     """Random bytes grow by a trifle; text shrinks."""
     noise = os.urandom(BLOCK_BYTES)
-    assert 0 < sum(map(len, member(noise))) - BLOCK_BYTES < 200
-    assert sum(map(len, member((b"all work and no play " * 30_000)[:BLOCK_BYTES]))) < BLOCK_BYTES / 50
+    for codec in (GZIP, ZSTD):
+        assert 0 < sum(map(len, codec.pack(noise))) - BLOCK_BYTES < 200
+        assert sum(map(len, codec.pack((b"all work and no play " * 30_000)[:BLOCK_BYTES]))) < BLOCK_BYTES / 50
 
 
 def test_a_damaged_stream_is_refused() -> None:
     """A byte that changed anywhere, or an end that is missing, is found; seeded, so that a failure repeats."""
-    content = zipped(MIXED[: 3 * BLOCK_BYTES])
+    content = zipped(GZIP, MIXED[: 3 * BLOCK_BYTES])
     chance = random.Random(5)  # noqa: S311  (a seed)
     for _ in range(60):
         damaged = bytearray(content)
@@ -66,13 +116,28 @@ def test_a_damaged_stream_is_refused() -> None:
             assert broken is not cut or len(got) % BLOCK_BYTES == 0  # an end between two members: the tar tells
 
 
-def test_an_order_throws_the_rest_away() -> None:
+def test_a_damaged_frame_is_no_crash() -> None:
+    """The digest of the whole tells what zstd itself does not; no damage brings more bytes than a block has."""
+    content = zipped(ZSTD, MIXED[: 3 * BLOCK_BYTES])
+    chance = random.Random(6)  # noqa: S311  (a seed)
+    for _ in range(60):
+        damaged = bytearray(content)
+        damaged[chance.randrange(12, len(content))] ^= 1 << chance.randrange(8)
+        with unzip(io.BytesIO(bytes(damaged))) as plain:
+            try:
+                assert len(plain.read()) <= 3 * BLOCK_BYTES
+            except ArchiveInvalid:
+                continue
+
+
+@BOTH
+def test_an_order_throws_the_rest_away(codec: Codec) -> None:
     """The block raises what the check raised, and nothing more is handed on."""
     out = bytearray()
 
     def check() -> None:
         raise Ended(Order("stop", ""))
 
-    with pytest.raises(Ended), Zipper(out.extend, check) as stream:
+    with pytest.raises(Ended), Zipper(out.extend, check, codec) as stream:
         stream.write(MIXED)
     assert out == b""

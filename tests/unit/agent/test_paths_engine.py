@@ -152,6 +152,17 @@ def test_packs_of_which_little_is_used_are_sent_anew(machine: Callable[..., Agen
     assert other.files() == expected
 
 
+def test_old_packs_are_sent_anew(machine: Callable[..., Agent], wire: Wire, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The bucket deletes by age: a checkpoint never rests on an object that is about to go."""
+    agent = machine()
+    filled(agent, a=MIB)
+    agent.checkpoint()
+    sent, now = wire.sent_bytes, time.time()
+    monkeypatch.setattr(time, "time", lambda: now + 8 * 24 * 3600)
+    agent.checkpoint()
+    assert wire.sent_bytes - sent > MIB
+
+
 def test_a_failed_commit_is_built_upon_by_nothing(machine: Callable[..., Agent], wire: Wire) -> None:
     """The next checkpoint is whole by itself."""
     agent = machine()

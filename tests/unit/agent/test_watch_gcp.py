@@ -126,4 +126,4 @@ def test_the_watcher_of_gcp() -> None:
     """It is found by the cloud's name, and asks the cloud's own host unless the variable says otherwise."""
     watcher = watcher_of("gcp", ManualClock())
     assert isinstance(watcher, GcpWatcher)
-    assert gce_metadata.Metadata({})._base == "http://metadata.google.internal/computeMetadata/v1/"
+    assert gce_metadata.Metadata({})._base == "http://169.254.169.254/computeMetadata/v1/"

@@ -154,6 +154,7 @@ def test_facts_are_text() -> None:
     """What hello says of the machine."""
     facts = machine.facts()
     assert set(facts) == {"arch", "kernel", "cpus", "memory_mib"}
+    assert all(isinstance(value, str) for value in facts.values())
     assert int(facts["cpus"]) >= 1
     assert int(facts["memory_mib"]) > 100
 

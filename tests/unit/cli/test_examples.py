@@ -20,7 +20,11 @@ def test_there_are_examples() -> None:
     assert {"hello", "fails", "setup-fails", "stubborn"} <= {path.parent.name for path in JOB_FILES}
 
 
-@pytest.mark.parametrize("path", JOB_FILES, ids=lambda path: path.parent.name)
+@pytest.mark.parametrize(
+    "path",
+    JOB_FILES,
+    ids=lambda path: path.parent.name,
+)
 def test_an_example_is_a_job_file_with_its_work_directory(path: Path) -> None:
     """What an example's task runs travels with it."""
     job_file = init_job_file(path)

@@ -54,6 +54,17 @@ def test_up_prints_the_address(run: "Run", stack: FakeStack, tmp_path: Path) -> 
     assert json.loads(run("local", "up", "--json").stdout)["cloud_url"] == CLOUD
 
 
+def test_up_opens_the_clouds_that_are_named(run: "Run", stack: FakeStack) -> None:
+    """AWS alone unless others are named; a name that is none starts nothing."""
+    assert run("local", "up", "--clouds", "aws, paperspace,aws").exit_code == 0
+    [(_, _, options)] = stack.calls
+    assert options == Options(clouds=("aws", "paperspace"))
+    for wrong in ("ibm", "aws,ibm", ""):
+        result = run("local", "up", "--clouds", wrong)
+        assert (result.exit_code, len(stack.calls)) == (2, 1)
+        assert "known are aws, gcp, azure, paperspace" in result.stderr
+
+
 def test_up_from_a_folder_below_finds_the_one_above(
     run: "Run", stack: FakeStack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

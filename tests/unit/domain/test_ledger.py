@@ -33,6 +33,20 @@ def ledger(job: Job | None = None, *attempts: Attempt, points: tuple[Checkpoint,
     return ledger_of(job or a_job(revision=0), attempts, points, HOME, NOW)
 
 
+def test_what_a_checkpoint_took_over_is_paid_once() -> None:
+    """A part that two checkpoints use was sent once, and is stored until the last of them is pruned."""
+    day = timedelta(days=1)
+    first = checkpoint(1, 1, age=3 * day).model_copy(update={"pruned_at": NOW - 2 * day})
+    kept = first.manifest.parts[0].model_copy(update={"same_as": 1})
+    second = checkpoint(2, 1, age=2 * day).model_copy(update={"pruned_at": NOW - day})
+    second = second.model_copy(update={"manifest": second.manifest.model_copy(update={"parts": (kept,)})})
+    abroad = an_attempt(1, provider="gcp", region="us-central1")
+    once, both = (ledger(None, abroad, points=points) for points in ((first,), (first, second)))
+    assert once.storage_usd == pytest.approx(Decimal("0.023") * 24 / HOURS_PER_MONTH)
+    assert both.storage_usd == 2 * once.storage_usd
+    assert both.transfer_usd == once.transfer_usd > 0
+
+
 def test_machines_are_the_sum_of_the_attempts() -> None:
     """What attempts cost is what the ledger says of machines."""
     attempts = [an_attempt(n, heartbeats=3) for n in (1, 2)]
@@ -124,18 +138,3 @@ def test_what_a_restored_job_began_with_is_its_parents_to_pay() -> None:
     assert found.requests_usd == PLACEMENT.usd
     assert found.transfer_usd == Decimal("0.02")
     assert ledger(None, far).transfer_usd == 0
-
-
-def test_a_checkpoint_costs_as_long_as_it_is_kept() -> None:
-    """One that was pruned costs no more; a part that a later one took over costs once, and travels once."""
-    month = timedelta(hours=HOURS_PER_MONTH)
-    first = checkpoint(1, 1, age=2 * month)
-    assert ledger(points=(first.model_copy(update={"pruned_at": NOW - month}),)).storage_usd == Decimal("0.023")
-    taken_over = first.manifest.parts[0].model_copy(update={"same_as": 1})
-    manifest = checkpoint(2, 1).manifest.model_copy(update={"parts": (taken_over,)})
-    second = checkpoint(2, 1, age=month).model_copy(update={"manifest": manifest})
-    gone = first.model_copy(update={"pruned_at": NOW - month / 2})
-    far = an_attempt(1, region="eu-west-1")
-    both = ledger(None, far, points=(gone, second))
-    assert both.storage_usd == Decimal("0.046")
-    assert both.transfer_usd == ledger(None, far, points=(gone,)).transfer_usd

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from local.demo_story import Story, step_of
-from local.demo_verdict import verdict
+from local.demo_verdict import clouds_verdict, verdict
 
 MACHINE = {"state": "terminated", "allocated_id": "i-never"}
 MANIFEST = json.dumps({"parts": [{"name": "workdir.tar.gz", "key": "part", "size_bytes": 4}]}).encode()
@@ -70,3 +70,36 @@ def test_the_bucket_is_looked_at() -> None:
     """A manifest or a part that is not there, or not whole, is a fault."""
     assert "manifest of checkpoint 1" in _verdict(STORY, {})
     assert "part workdir.tar.gz of checkpoint 1" in _verdict(STORY, {**BUCKET, "part": b"fou"})
+
+
+CLOUDS = ("aws", "gcp", "paperspace")
+MADE: list[dict[str, Any]] = [  # Any: JSON
+    {**MACHINE, "epoch": epoch, "provider": provider} for epoch, provider in ((1, "aws"), (3, "gcp"), (4, "paperspace"))
+]
+REFUSED = {"allocated_id": "", "state": "", "epoch": 2, "provider": "aws"}
+JOURNEY = replace(
+    STORY,
+    job={**JOB, "interruptions": 2, "instances": [MADE[0], REFUSED, *MADE[1:]]},
+    lines=[(1, "step 1 of 3"), (3, "step 2 of 3"), (4, "step 3 of 3")],
+)
+
+
+def test_a_journey_without_a_fault() -> None:
+    """One machine on each cloud, in order; an attempt that was refused is no machine."""
+    assert clouds_verdict(JOURNEY, CLOUDS, 3) == []
+
+
+@pytest.mark.parametrize(
+    ("story", "fault"),
+    [
+        (replace(JOURNEY, job={**JOURNEY.job, "instances": MADE[:2]}), "it went over aws, gcp"),
+        (replace(JOURNEY, job={**JOURNEY.job, "instances": [MADE[1], MADE[0], MADE[2]]}), "it went over gcp, aws"),
+        (replace(JOURNEY, job={**JOURNEY.job, "instances": []}), "it went over none"),
+        (replace(JOURNEY, job={**JOURNEY.job, "interruptions": 3}), "there were 3"),
+        (replace(JOURNEY, lines=[*JOURNEY.lines, (4, "step 3 of 3")]), "they were [1, 2, 3, 3]"),
+        (replace(JOURNEY, lines=JOURNEY.lines[:2]), "it did not on paperspace"),
+    ],
+)
+def test_each_fault_of_a_journey_is_found(story: Story, fault: str) -> None:
+    """Another way, a machine more or less, a step twice."""
+    assert fault in "\n".join(clouds_verdict(story, CLOUDS, 3))

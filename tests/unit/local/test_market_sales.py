@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
 
@@ -202,3 +203,44 @@ def test_seeded_capacities_are_the_same_for_the_same_seed_only() -> None:
     first, same, other = ([stock.capacity(key, SHAPE) for key in keys] for stock in stocks)
     assert first == same != other
     assert min(first) >= 2
+
+
+def test_a_name_that_is_used_again_is_another_machine() -> None:
+    """Where callers name machines, who asks for a name means the last; the first stays on the list, with its bill."""
+    world = World()
+    named = replace(request(), allocated_id="mine")
+    first = world.running(named)
+    world.market.terminate("aws", REGION, ["mine"])
+    world.wait(3)
+    second = world.running(named)
+    assert world.market.get("mine") is second
+    assert world.market.everything() == [first, second]
+
+
+def test_a_stopped_machine_that_bills_keeps_its_place() -> None:
+    """It counts against capacity and quota, and costs, until somebody ends it."""
+    world = World()
+    world.market.order_capacity(CapacityRule(PoolPattern(), 1))
+    machine = world.running(replace(request(), stop_on_shutdown=True, bills_when_stopped=True))
+    world.market.os_shutdown(machine.allocated_id)
+    world.wait(100)
+    assert machine.state == "stopped"
+    assert machine.billing_ended_at is None
+    with pytest.raises(NoCapacityError):
+        world.market.launch(request())
+    world.market.terminate("aws", REGION, [machine.allocated_id])
+    assert machine.billing_ended_at == world.now
+    assert world.market.launch(request()).live
+
+
+def test_a_machine_that_accepts_its_notice_goes_at_once() -> None:
+    """Its end is the cloud's doing all the same; what is accepted twice, or too late, changes nothing."""
+    world = World()
+    machine = world.running()
+    notice = world.market.interrupt(machine.allocated_id)
+    notice.accept()
+    assert world.story(machine)[-1] == ("shutting-down", 1.0)
+    assert machine.taken_back
+    notice.accept()
+    world.wait(60)
+    assert [value for value, _ in world.story(machine)].count("terminated") == 1

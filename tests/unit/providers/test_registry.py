@@ -130,3 +130,16 @@ def test_prices_without_their_sdk_say_what_to_install(monkeypatch: pytest.Monkey
     monkeypatch.setattr("spotferry.providers.registry.importlib.import_module", missing)
     with pytest.raises(Misconfigured, match=r"aws needs the module boto3.*providers/aws/requirements\.txt"):
         registry.load_pricing("aws")
+
+
+def test_a_cloud_that_speaks_is_heard_of_its_own_kinds_alone() -> None:
+    """Who speaks for one cloud says nothing about machines of another."""
+    warning = {
+        "source": "aws.ec2",
+        "detail-type": "EC2 Instance Rebalance Recommendation",
+        "region": "us-east-1",
+        "detail": {"instance-id": "i-0123456789abcdef0"},
+    }
+    assert registry.parse_notice(warning)
+    assert registry.parse_notice(warning, cloud="aws")
+    assert registry.parse_notice(warning, cloud="gcp") is None

@@ -36,7 +36,7 @@ class FakeSsm:
 
     def get_parameters(self, *, Names: list[str], WithDecryption: bool = False) -> dict[str, Any]:  # noqa: N803
         """Those that are there; secrets are asked for decrypted."""
-        assert all(WithDecryption == ("/secrets/" in name) for name in Names)
+        assert all(WithDecryption == ("/secrets/" in name or "/clouds/" in name) for name in Names)
         self.asked.append(Names)
         found = {f"{PREFIX}/{name}": value for name, value in self.values.items()}
         return {"Parameters": [{"Name": name, "Value": found[name]} for name in Names if name in found]}
@@ -104,3 +104,20 @@ def test_lines_that_are_none_are_refused_by_name(text: str) -> None:
     ssm = FakeSsm(commands=text)
     with pytest.raises(Misconfigured, match="/spotferry/test/commands is not a JSON object of lists of lines"):
         Parameters(PREFIX, lambda: ssm, FakeClock()).commands()
+
+
+def test_a_clouds_key_is_read_when_it_is_asked_for() -> None:
+    """One that was changed is the new one; a blank at its end is no part of it."""
+    ssm = FakeSsm(clouds__paperspace__key="k1\n")
+    parameters = Parameters(PREFIX, lambda: ssm, FakeClock())
+    assert parameters.cloud_secret("paperspace/key") == "k1"
+    ssm.values["clouds/paperspace/key"] = "k2"
+    assert parameters.cloud_secret("paperspace/key") == "k2"
+
+
+@pytest.mark.parametrize("values", [{}, {"clouds__paperspace__key": " "}])
+def test_a_clouds_key_that_is_missing_is_named(values: dict[str, str]) -> None:
+    """The operator reads where to put it."""
+    parameters = Parameters(PREFIX, lambda: FakeSsm(**values), FakeClock())
+    with pytest.raises(Misconfigured, match=f"{PREFIX}/clouds/paperspace/key"):
+        parameters.cloud_secret("paperspace/key")

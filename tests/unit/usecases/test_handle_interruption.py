@@ -6,6 +6,7 @@ import pytest
 
 from spotferry.domain.view import PlaceJob
 from spotferry.types import InvalidInput, JobState
+from spotferry.types.events import Notice, NoticeKind, ProviderEvent
 from spotferry.usecases.handle_interruption import Heard
 from tests.fakes import QueueAwayError
 from tests.unit.usecases.world import World, state_change, warning
@@ -163,3 +164,24 @@ def test_the_end_of_a_finished_jobs_machine_settles_it(world: World) -> None:
     assert world.state(job) is JobState.DONE
     assert world.job(job).is_settled
     assert world.job(job).interruptions == 0
+
+
+def test_a_notice_without_a_region_names_the_machine_by_our_own_id(world: World) -> None:
+    """Where a cloud tells no region, its machine is called by our id; another cloud's, or nobody's, is unknown."""
+    world.cloud.names_by_token = True
+    job, attempt = world.running()
+    event = ProviderEvent(instance_id=attempt.cedana_id, fault_code="Preempted", marked_for_termination=True)
+    notice = Notice(kind=NoticeKind.TAKE_BACK, provider="aws", region="", event=event)
+    nobody = event.model_copy(update={"instance_id": "i-nobody"})
+    assert world.interruption.hear(notice.model_copy(update={"event": nobody})) is Heard.UNKNOWN
+    assert world.interruption.hear(notice.model_copy(update={"provider": "gcp"})) is Heard.UNKNOWN
+    assert world.interruption.hear(notice) is Heard.ACTED
+    assert world.state(job) is JobState.INTERRUPTED
+
+
+def test_our_own_id_is_no_name_of_a_machine_that_has_another(world: World) -> None:
+    """Of a machine that its cloud named itself, such a notice is about somebody else."""
+    _, attempt = world.running()
+    event = ProviderEvent(instance_id=attempt.cedana_id, fault_code="Preempted", marked_for_termination=True)
+    notice = Notice(kind=NoticeKind.TAKE_BACK, provider="aws", region="", event=event)
+    assert world.interruption.hear(notice) is Heard.UNKNOWN

@@ -6,7 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from spotferry.types import Conflict, IllegalTransition, InvalidInput, JobState, Manifest, SpotferryError, StaleAttempt
-from spotferry.usecases.archive_calls import Addresses
+from spotferry.usecases.archive_calls import Addresses, MoreAddresses
 from spotferry.usecases.hear_agent import LogChunk
 from tests.unit.usecases.world import ARCHIVE, SHA, World, bearer, state_change
 
@@ -200,6 +200,25 @@ def test_who_does_not_own_the_job_gets_no_addresses(world: World) -> None:
     world.hello(successor)
     with pytest.raises(StaleAttempt):
         world.send_bytes(successor)
+
+
+def test_the_next_addresses_are_the_owners_alone(world: World) -> None:
+    """They are of its own epoch's place; who lost the job gets none, and a made-up nonce leads nowhere."""
+    _, owner, successor = world.interrupted()
+    commit = world.send_bytes(owner)
+    more = {"kind": "checkpoint", "nonce": commit["nonce"], "name": "workdir.tar.gz", "upload_id": "u", "from_chunk": 9}
+    answer = world.archive.more_addresses(world.authenticate(bearer(owner)), MoreAddresses.model_validate(more))
+    assert (answer["first_chunk"], answer["expires_seconds"]) == (9, 3600)
+    assert f"/000001/{commit['nonce']}/" in answer["urls"][0]
+    assert answer["urls"][0].startswith("memory:chunk:u:10:")
+    wrong = MoreAddresses.model_validate({**more, "nonce": "x"})
+    with pytest.raises(InvalidInput, match="nonce"):
+        world.archive.more_addresses(world.authenticate(bearer(owner)), wrong)
+    stale = world.authenticate(bearer(owner))
+    world.hello(successor)
+    world.interruption(state_change(owner, "terminated"))
+    with pytest.raises(StaleAttempt):
+        world.archive.more_addresses(stale, MoreAddresses.model_validate(more))
 
 
 def test_a_commit_after_losing_the_job_is_refused(world: World) -> None:

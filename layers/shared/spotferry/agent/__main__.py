@@ -30,7 +30,7 @@ from spotferry.agent.processes import Brood
 from spotferry.agent.settings import Places, Settings
 from spotferry.agent.task import Runner
 from spotferry.agent.uploads import Uploader
-from spotferry.agent.watch import Notice, Watch, watcher_of
+from spotferry.agent.watch import Notice, Watch, say_farewell, watcher_of
 from spotferry.agent.world import World
 
 
@@ -44,6 +44,7 @@ def main() -> int:
         return os.EX_USAGE
     say(f"agent of {settings}")
     _live(settings)
+    say_farewell(settings.provider)
     say("done; the machine is shut down")
     shut_down()
     return os.EX_OK

@@ -15,6 +15,10 @@ _USABLE = 0.5
 """An address is used for this share of its life only: a long chunk has to end before it."""
 
 
+_BEHIND = 16
+"""Chunks are sent a few at a time: the address of one that is so far behind the next is no longer needed."""
+
+
 class Addresses:
     """The addresses of one part of an upload; safe to use from several threads.
 
@@ -55,8 +59,10 @@ class Addresses:
     def url(self, number: int) -> str:
         """Where a chunk goes; asks the broker when that is not known, or getting old."""
         with self._asking:
-            if number not in self._urls or self._clock.monotonic() >= self._stale_at:
+            if self._clock.monotonic() >= self._stale_at:
                 self._urls.clear()
+            if number not in self._urls:
+                self._urls = {known: url for known, url in self._urls.items() if known > number - _BEHIND}
                 answer = self._ask("uploads/addresses", {**self._whose, "from_chunk": number})
                 self._keep(answer, float(answer["expires_seconds"]))
             return self._urls[number]

@@ -1,4 +1,4 @@
-"""Packs a tree into a .tar.gz stream, in bounded memory, and nothing of it on the disk."""
+"""Packs a tree into a compressed tar stream, in bounded memory, and nothing of it on the disk."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import BinaryIO, Callable, Dict, Iterable, Iterator, List, Tuple
 
 from spotferry.agent.broker import Json
 from spotferry.agent.clock import Check
-from spotferry.agent.members import BLOCK_BYTES, Bytes, Zipper
+from spotferry.agent.members import BLOCK_BYTES, GZIP, Bytes, Codec, Zipper
 
 _ARCHIVED = (stat.S_ISREG, stat.S_ISDIR, stat.S_ISLNK, stat.S_ISFIFO)
 
@@ -30,8 +30,10 @@ def tree(root: Path, below: str = "") -> Iterator[str]:
             yield from tree(root, path)
 
 
-def pack(root: Path, paths: Iterable[str], out: Write, check: Check, *, list_files: bool = False) -> List[Json]:
-    """Write the entries at `paths` below `root` as a .tar.gz.
+def pack(
+    root: Path, paths: Iterable[str], out: Write, check: Check, *, codec: Codec = GZIP, list_files: bool = False
+) -> List[Json]:
+    """Write the entries at `paths` below `root` as a compressed tar.
 
     Modes, times (to the fraction), hard and symbolic links are kept; owners are not: they differ from machine to
     machine. Sockets and devices are left out.
@@ -41,6 +43,7 @@ def pack(root: Path, paths: Iterable[str], out: Write, check: Check, *, list_fil
         paths: relative to it.
         out: gets the archive.
         check: called for every block; may raise to give up.
+        codec: how it is compressed.
         list_files: digest each file.
 
     Returns:
@@ -51,7 +54,7 @@ def pack(root: Path, paths: Iterable[str], out: Write, check: Check, *, list_fil
     """
     files: List[Json] = []
     inodes: Dict[Tuple[int, int], str] = {}
-    with Zipper(out, check) as zipped:
+    with Zipper(out, check, codec) as zipped:
         for path in paths:
             check()
             status = os.lstat(root / path)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import shutil
 import threading
@@ -69,13 +68,6 @@ class Chunk:
         with self.path.open("rb") as file:
             while block := file.read(_BLOCK_BYTES):
                 yield block
-
-    def md5(self) -> hashlib._Hash:
-        """The digest that the bucket knows a chunk by."""
-        digest = hashlib.md5(usedforsecurity=False)
-        for block in self.blocks():
-            digest.update(block)
-        return digest
 
     def drop(self) -> None:
         """Give its place back; the bytes are gone."""

@@ -37,6 +37,10 @@ class ArchiveInvalid(AgentError):
     """An archive is damaged, or holds what must not be unpacked."""
 
 
+class CriuFailed(AgentError):
+    """CRIU could not dump or restore a process tree: another engine may."""
+
+
 class CommandFailed(AgentError):
     """The lines for a point of the job's life failed.
 

@@ -17,7 +17,8 @@ class Metadata:
     """The values about this machine; each call raises OSError or HTTPException when the server does not answer."""
 
     def __init__(self, environ: Mapping[str, str]) -> None:
-        host = environ.get("GCE_METADATA_HOST") or "metadata.google.internal"
+        # The address, not the name: what a task does to the resolver is nothing to a notice.
+        host = environ.get("GCE_METADATA_HOST") or "169.254.169.254"
         self._base = f"http://{host}/computeMetadata/v1/"
         self._etags: Dict[str, str] = {}
         self._opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))

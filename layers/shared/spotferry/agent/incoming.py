@@ -5,8 +5,10 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import http.client
+import queue
+import threading
 import urllib.request
-from typing import Optional
+from typing import Optional, Union
 
 from spotferry.agent.clock import Check, Clock, patiently
 from spotferry.agent.errors import TransferFailed
@@ -14,15 +16,18 @@ from spotferry.agent.plan import Part
 from spotferry.agent.transfer import TRIES, open_url, read_block
 
 _PARTIAL = 206
+_BLOCKS_AHEAD = 16
+_LOOK_SECONDS = 0.2
+_LEAVE_SECONDS = 1.0
 
 
 class Incoming:
-    """Reads one object; a context manager.
+    """Reads one object, some blocks ahead of whoever uses it; a context manager.
 
     Args:
         part: the object.
         clock: to wait on.
-        check: called for every block; may raise to give up.
+        check: called for every block, from another thread; may raise to give up.
     """
 
     def __init__(self, part: Part, clock: Clock, check: Check) -> None:
@@ -33,12 +38,18 @@ class Incoming:
         self._count = 0
         self._block = memoryview(b"")
         self._answer: Optional[http.client.HTTPResponse] = None
+        self._ahead: queue.Queue[Union[bytes, BaseException]] = queue.Queue(_BLOCKS_AHEAD)
+        self._over = threading.Event()
+        self._reader = threading.Thread(target=self._read_ahead, name="incoming", daemon=True)
+        self._ended = False
 
     def __enter__(self) -> Incoming:
+        self._reader.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._disconnect()
+        self._over.set()
+        self._reader.join(_LEAVE_SECONDS)  # one that waits for the network ends by itself
 
     def read(self, size: int = -1) -> bytes:
         """At most so many bytes, as many as have come; empty at the end. What was read is not verified yet.
@@ -48,7 +59,7 @@ class Incoming:
             TransferFailed: no byte came in TRIES tries, or more came than were promised.
         """
         if not self._block:
-            self._block = memoryview(self._next())
+            self._block = memoryview(self._taken())
         given = bytes(self._block if size < 0 else self._block[:size])
         self._block = self._block[len(given) :]
         return given
@@ -59,11 +70,43 @@ class Incoming:
         Raises:
             AddressExpired, TransferFailed: as `read`, and where it was not.
         """
-        while self._next():
-            self._check()
+        while self._taken():
+            pass
         if self._count != self._part.size_bytes or self._digest.hexdigest() != self._part.sha256:
             promised = f"the {self._part.size_bytes} bytes with the digest promised"
             raise TransferFailed(f"{self._part.name}: {self._count} bytes came; they are not {promised}")
+
+    def _taken(self) -> bytes:
+        """The next block that the reader has; empty at the end."""
+        if self._ended:
+            return b""
+        block = self._ahead.get()
+        if isinstance(block, BaseException):
+            self._ended = True
+            raise block
+        self._ended = not block
+        return block
+
+    def _read_ahead(self) -> None:
+        """The reader: blocks, then an empty one, or what came in the way."""
+        try:
+            while not self._over.is_set():
+                block = self._next()
+                self._hand_over(block)
+                if not block:
+                    return
+        except BaseException as error:  # noqa: BLE001  (whatever it is, it is raised where the object is used)
+            self._hand_over(error)
+        finally:
+            self._disconnect()
+
+    def _hand_over(self, block: Union[bytes, BaseException]) -> None:
+        while not self._over.is_set():
+            try:
+                self._ahead.put(block, timeout=_LOOK_SECONDS)
+            except queue.Full:
+                continue
+            return
 
     def _next(self) -> bytes:
         """The next block, counted and digested; empty at the end."""

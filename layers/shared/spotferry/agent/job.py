@@ -9,7 +9,9 @@ from typing import Callable, Dict, Optional, Tuple
 
 from spotferry.agent.clock import Check, Clock
 from spotferry.agent.commands import Commands, Report, shown
-from spotferry.agent.engines import PATHS, WORKDIR, Engine
+from spotferry.agent.criu import prefer_high_pids
+from spotferry.agent.criu_engine import CriuEngine
+from spotferry.agent.engines import CRIU, PATHS, WORKDIR, Engine
 from spotferry.agent.errors import AddressExpired, CommandFailed, StepFailed, reason_of
 from spotferry.agent.joblog import JobLog
 from spotferry.agent.paths import PathsEngine
@@ -19,7 +21,7 @@ from spotferry.agent.saving import Saving
 from spotferry.agent.settings import Places
 from spotferry.agent.signals import Request
 from spotferry.agent.subject import Fate, Subject, Wanted
-from spotferry.agent.task import Ending, Runner, Script
+from spotferry.agent.task import TASK, Ending, Runner, Script
 from spotferry.agent.uploads import Uploader
 from spotferry.agent.workdir import WorkdirEngine
 from spotferry.agent.world import World, checked_variables
@@ -78,8 +80,15 @@ class Job:
         paths = PathsEngine(
             place, lambda: self.plan.options, lambda: self.plan.outputs, self._request, self._tools.places.spool
         )
-        engines: Dict[str, Engine] = {WORKDIR: WorkdirEngine(place), PATHS: paths}
-        return Saving(place, engines, {}, self._tools.uploader, self._tools.clock)
+        engines: Dict[str, Engine] = {WORKDIR: WorkdirEngine(place), PATHS: paths, CRIU: self._criu}
+        return Saving(place, engines, {CRIU: self._criu.refusal}, self._tools.uploader, self._tools.clock)
+
+    @cached_property
+    def _criu(self) -> CriuEngine:
+        place = WorkPlace(self._tools.world, self._work_dir, self._tools.clock)
+        path = lambda: self._variables()["PATH"]  # noqa: E731
+        alone = lambda: self.plan.options.engine == CRIU  # noqa: E731
+        return CriuEngine(place, self._tools.runner, self._tools.places.spool, path, alone)
 
     def prepare(self, check: Check, refresh: Callable[[], None]) -> None:
         """Put the pristine upload in place.
@@ -141,16 +150,24 @@ class Job:
             raise StepFailed("startup_failed", {"reason": str(failed)}) from failed
 
     def start_task(self, restored_from: Optional[int], ended: Callable[[], None]) -> None:
-        """Start the task, or what runs instead of it after a restore, this one or an earlier one.
+        """Start the task, or what runs instead of it after a restore, this one or an earlier one; processes that a
+        restore brought back go on instead.
 
         Raises:
             StepFailed: it could not be started.
         """
         if restored_from is not None:
             self._restored_from = str(restored_from)
+        brought = self._criu.brought()
+        if brought is not None:
+            self._tools.log.complete(complete=False)
+            self._task = self._tools.runner.adopt(brought, ended)
+            return
+        if not self._criu.unavailable():
+            prefer_high_pids()
         restored = bool(self._restored_from and self.plan.restored_task)
         lines = self.plan.restored_task if restored else self.plan.task
-        self._task = self._start("task", lines, ended)
+        self._task = self._start(TASK, lines, ended)
 
     def exit_code(self) -> Optional[int]:
         """The task's exit status; None before it has one."""
@@ -187,12 +204,16 @@ class Job:
     def _lines_of(self, command: str) -> Tuple[str, ...]:
         return self.plan.commands.get(command, ())
 
+    def _variables(self) -> Dict[str, str]:
+        """What setup exported; before that, what it starts with."""
+        return self._environment or self._tools.world.environment(checked_variables(self.plan.variables))
+
     def _start_beside(self, name: str, lines: Tuple[str, ...]) -> Script:
         return self._start(name, lines, lambda: None, leads=False)
 
     def _start(self, name: str, lines: Tuple[str, ...], ended: Callable[[], None], *, leads: bool = True) -> Script:
         environment = {
-            **(self._environment or self._tools.world.environment(checked_variables(self.plan.variables))),
+            **self._variables(),
             "SPOTFERRY_JOB_ID": self.plan.job_id,
             "SPOTFERRY_EPOCH": str(self.plan.epoch),
             "SPOTFERRY_RESTORED_FROM": self._restored_from,

@@ -7,7 +7,6 @@ import os
 import platform
 import subprocess
 import sys
-from pathlib import Path
 from typing import Dict, List, Tuple
 
 from spotferry.agent.console import say
@@ -47,21 +46,6 @@ def facts() -> Dict[str, str]:
         "cpus": str(os.cpu_count() or 1),
         "memory_mib": str(memory // (1024 * 1024)),
     }
-
-
-def fingerprint() -> Dict[str, str]:
-    """What an image of processes depends on: a checkpoint says it, and a restore of one may ask for the like."""
-    return {"arch": arch(), "kernel": platform.release(), "cpu_flags": _cpu_flags()}
-
-
-def _cpu_flags() -> str:
-    """The processor's features, sorted; "" where the system does not tell them."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text(errors="replace").splitlines()
-    except OSError:
-        return ""
-    flags = next((line.partition(":")[2] for line in lines if line.startswith(("flags", "Features"))), "")
-    return " ".join(sorted(set(flags.split())))
 
 
 def arch() -> str:

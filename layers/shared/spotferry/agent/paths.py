@@ -14,8 +14,7 @@ from typing import BinaryIO, Callable, Dict, List, Optional, Sequence, Tuple
 
 from spotferry.agent.archive import header_of
 from spotferry.agent.clock import Check
-from spotferry.agent.errors import ArchiveInvalid
-from spotferry.agent.members import BLOCK_BYTES, Zipper
+from spotferry.agent.members import BLOCK_BYTES, Zipper, fastest
 from spotferry.agent.pieces import (
     INDEX_PART,
     LONGEST_PIECE_BYTES,
@@ -74,7 +73,7 @@ class PathsEngine:
     @property
     def parts(self) -> Tuple[str, ...]:
         """The index, and a pack of what is new."""
-        return (INDEX_PART, self._pack_name)
+        return (INDEX_PART + fastest().suffix, self._pack_name)
 
     def capture(self, subject: Subject, outgoing: Outgoing, check: Check) -> None:
         """Have the task write, if it can be asked to; then read the paths, while a task that goes on runs."""
@@ -99,15 +98,14 @@ class PathsEngine:
         self._captured = None
         self._name_pack()
 
-    def restore(self, saved: Saved, check: Check) -> None:
+    def restore(self, saved: Saved, check: Check) -> str:
         """Its entries take the place of what the paths name."""
         parts = {part.name: part for part in saved.parts}
-        if INDEX_PART not in parts:
-            raise ArchiveInvalid(f"it has no part {INDEX_PART}")
         self._known = rebuild(self._place, saved.number, parts, self._options().paths, check)
+        return ""
 
     def _name_pack(self) -> None:
-        self._pack_name = f"pack-{secrets.token_hex(8)}.tar.gz"
+        self._pack_name = f"pack-{secrets.token_hex(8)}.tar{fastest().suffix}"
 
 
 class _Capture:
@@ -115,7 +113,7 @@ class _Capture:
 
     def __init__(self, place: WorkPlace, known: Optional[Known], index: Path, check: Check) -> None:
         self._root = place.work_dir
-        self._known = known.worth_keeping() if known else Known(0)
+        self._known = known.worth_keeping(time.time()) if known else Known(0)
         self._index = index
         self._check = check
         self._settled_ns = time.time_ns() - int(_SETTLED_SECONDS * 1e9)
@@ -144,8 +142,10 @@ class _Capture:
         return Known(0, packs, holder, self._files, lengths)
 
     def _send_index(self, outgoing: Outgoing, packs: Sequence[Pack]) -> None:
-        head = {"version": 1, "packs": [{"name": pack.name, "pieces_bytes": pack.pieces_bytes} for pack in packs]}
-        with outgoing.part(INDEX_PART) as part, Zipper(part.write, self._check) as zipped:
+        codec = fastest()
+        told = [{"name": p.name, "pieces_bytes": p.pieces_bytes, "made_at": p.made_at} for p in packs]
+        head = {"version": 1, "packs": told}
+        with outgoing.part(INDEX_PART + codec.suffix) as part, Zipper(part.write, self._check, codec) as zipped:
             zipped.write(json.dumps(head).encode() + b"\n")
             with self._index.open("rb") as lines:
                 while block := lines.read(BLOCK_BYTES):
@@ -219,7 +219,7 @@ class _NewPack:
         """Put a piece in."""
         if self._zipped is None:
             self._part = self._stack.enter_context(self._outgoing.part(self._name))
-            self._zipped = self._stack.enter_context(Zipper(self._part.write, self._check))
+            self._zipped = self._stack.enter_context(Zipper(self._part.write, self._check, fastest()))
         entry = tarfile.TarInfo(digest)
         entry.size = len(content)
         self._zipped.write(header_of(entry))
@@ -231,7 +231,7 @@ class _NewPack:
         """The pack, once it is written; nothing where there was no piece."""
         if self._part is None:
             return []
-        return [Pack(self._name, self._part.sha256, self._part.size_bytes, self._pieces_bytes)]
+        return [Pack(self._name, self._part.sha256, self._part.size_bytes, self._pieces_bytes, time.time())]
 
 
 def _cuts(size: int) -> range:

@@ -1,8 +1,8 @@
 """What a checkpoint of the `paths` engine consists of: entries made of pieces, and the packs that hold the pieces.
 
 A file is cut at fixed places; a piece is known by the SHA-256 of its bytes. Pieces that an earlier checkpoint has are
-not sent again: the part that holds them (a *pack*, a .tar.gz whose entries are pieces under their digests) is a part of
-the new checkpoint too. Which files there are and of which pieces is in the index, one JSON object a line, gzipped: a
+not sent again: the part that holds them (a *pack*, a tar whose entries are pieces under their digests) is a part of
+the new checkpoint too. Which files there are and of which pieces is in the index, one JSON object a line: a
 head with the packs' names, then an entry each.
 """
 
@@ -17,7 +17,8 @@ from typing import Any, Dict, Iterable, List, Mapping, Optional, Tuple
 from spotferry.agent.broker import Json
 from spotferry.agent.errors import ArchiveInvalid
 
-INDEX_PART = "index.jsonl.gz"
+INDEX_PART = "index.jsonl"
+"""How the part's name begins; how it is compressed follows."""
 
 PIECE_BYTES = 1024 * 1024
 """The length of a piece; longer in a file that would have more than MANY_PIECES of them."""
@@ -32,6 +33,9 @@ MOST_PACKS = 16
 
 _WORTH_KEEPING = 0.5
 """A pack of which less is in use is sent anew, so that no more than double is ever stored or fetched."""
+
+_OLD_SECONDS = 7 * 24 * 3600
+"""A pack that was sent so long ago is sent anew: the bucket deletes objects by their age."""
 
 ZEROS = ""
 """Stands for a piece of zeros, which is in no pack."""
@@ -61,12 +65,14 @@ class Pack:
         name: of the part.
         sha256, size_bytes: of the part.
         pieces_bytes: of all the pieces in it, in use or not.
+        made_at: when it was sent, in seconds since 1970.
     """
 
     name: str
     sha256: str
     size_bytes: int
     pieces_bytes: int
+    made_at: float
 
 
 @dataclass(frozen=True)
@@ -165,12 +171,17 @@ class Known:
             return None
         return known[1] if all(piece == ZEROS or piece in self.holder for piece in known[1]) else None
 
-    def worth_keeping(self) -> Known:
-        """The same without packs that are not worth it: their pieces count as unknown."""
+    def worth_keeping(self, now: float) -> Known:
+        """The same without packs that are not worth it: their pieces count as unknown.
+
+        Args:
+            now: in seconds since 1970.
+        """
         used: Counter[int] = Counter()
         for piece, pack in self.holder.items():
             used[pack] += self.lengths[piece]
-        kept = [n for n, pack in enumerate(self.packs) if used[n] >= _WORTH_KEEPING * pack.pieces_bytes and used[n]]
+        young = (n for n, pack in enumerate(self.packs) if now - pack.made_at < _OLD_SECONDS)
+        kept = [n for n in young if used[n] and used[n] >= _WORTH_KEEPING * self.packs[n].pieces_bytes]
         kept = sorted(sorted(kept, key=lambda n: used[n], reverse=True)[: MOST_PACKS - 1])
         place = {old: new for new, old in enumerate(kept)}
         holder = {piece: place[pack] for piece, pack in self.holder.items() if pack in place}

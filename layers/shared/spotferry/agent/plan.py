@@ -51,11 +51,17 @@ class Input:
 
 @dataclass(frozen=True)
 class Saved:
-    """A checkpoint that may be restored."""
+    """A checkpoint that may be restored.
+
+    Attributes:
+        number, engine, parts: as in the protocol.
+        machine: what it was made on, see `fingerprint`.
+    """
 
     number: int
     engine: str
     parts: Tuple[Part, ...]
+    machine: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -172,4 +178,5 @@ def _input(given: Json) -> Input:
 
 
 def _saved(given: Json) -> Saved:
-    return Saved(int(given["number"]), str(given["engine"]), tuple(_part(part) for part in given["parts"]))
+    machine = {str(name): str(value) for name, value in (given.get("machine") or {}).items()}
+    return Saved(int(given["number"]), str(given["engine"]), tuple(_part(part) for part in given["parts"]), machine)

@@ -94,6 +94,12 @@ class Brood:
             time.sleep(_STANDSTILL_SECONDS)
         return stopped
 
+    def outside(self, leaders: Set[int]) -> List[int]:
+        """Those that neither are nor descend from one of these."""
+        processes = table()
+        living = [p for p in processes.values() if p.state not in "ZX" and self._is_ours(p, processes)]
+        return [p.pid for p in living if p.pid not in leaders and not _is_below(p, leaders, processes)]
+
     def catchers(self, number: int) -> List[int]:
         """Those that have a handler for a signal, but none below one that has."""
         processes = table()

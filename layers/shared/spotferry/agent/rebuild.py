@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import IO, Dict, Iterator, List, Mapping, Sequence, Tuple, cast
 
 from spotferry.agent.archive import forget_members
+from spotferry.agent.broker import Json
 from spotferry.agent.clock import Check
 from spotferry.agent.errors import ArchiveInvalid
 from spotferry.agent.members import BLOCK_BYTES, Readable, unzip
@@ -55,15 +56,29 @@ def rebuild(place: WorkPlace, number: int, parts: Mapping[str, Part], patterns: 
         AddressExpired, TransferFailed, OSError: it cannot be had; nothing was replaced yet, unless the disk failed.
     """
     building = _Building(place, check)
-    packs = building.read_index(parts[INDEX_PART])
+    packs = [_pack_of(said, parts) for said in building.read_index(_index_of(parts))]
     building.make()
-    for name, _ in packs:
-        if name not in parts:
-            raise ArchiveInvalid(f"it has no part {name}")
-        building.fill(parts[name])
+    for pack in packs:
+        building.fill(parts[pack.name])
     building.finish()
     building.put_in_place(patterns)
-    return building.known(number, [Pack(name, parts[name].sha256, parts[name].size_bytes, n) for name, n in packs])
+    return building.known(number, packs)
+
+
+def _index_of(parts: Mapping[str, Part]) -> Part:
+    index = next((part for name, part in parts.items() if name.startswith(INDEX_PART)), None)
+    if index is None:
+        raise ArchiveInvalid(f"it has no part {INDEX_PART}")
+    return index
+
+
+def _pack_of(said: Json, parts: Mapping[str, Part]) -> Pack:
+    """A pack of the index, with what the manifest says of it."""
+    try:
+        part = parts[str(said["name"])]
+        return Pack(part.name, part.sha256, part.size_bytes, int(said["pieces_bytes"]), float(said["made_at"]))
+    except (KeyError, TypeError, ValueError) as error:
+        raise ArchiveInvalid(f"a pack of the index lacks {error}") from error
 
 
 class _Building:
@@ -80,8 +95,8 @@ class _Building:
         self._holder: Dict[str, int] = {}
         self._packs_read = 0
 
-    def read_index(self, part: Part) -> List[Tuple[str, int]]:
-        """Learn the entries; the packs' names, and how much is in them."""
+    def read_index(self, part: Part) -> List[Json]:
+        """Learn the entries; what is said of the packs."""
         try:
             with self._place.fetched(part, self._check) as incoming:
                 with unzip(incoming) as plain:
@@ -89,7 +104,7 @@ class _Building:
                     head = json.loads(next(lines, b"null"))
                     self._entries = [Entry.of(json.loads(line)) for line in lines]
                 incoming.verify()
-            return [(str(pack["name"]), int(pack["pieces_bytes"])) for pack in head["packs"]]
+            return list(head["packs"])
         except (*_DAMAGED, KeyError, TypeError) as error:
             raise ArchiveInvalid(f"the index is damaged: {error}") from error
 

@@ -7,9 +7,16 @@ from typing import Callable, Dict, List, Mapping, Optional, Tuple
 from spotferry.agent.archive import pack
 from spotferry.agent.broker import Json
 from spotferry.agent.clock import Check, Clock
-from spotferry.agent.engines import Engine, choose
-from spotferry.agent.errors import AddressExpired, ArchiveInvalid, StepFailed, TransferFailed, reason_of
-from spotferry.agent.machine import fingerprint
+from spotferry.agent.engines import AUTO, WORKDIR, Engine, choose
+from spotferry.agent.errors import (
+    AddressExpired,
+    ArchiveInvalid,
+    CriuFailed,
+    StepFailed,
+    TransferFailed,
+    reason_of,
+)
+from spotferry.agent.fingerprint import fingerprint
 from spotferry.agent.place import WorkPlace
 from spotferry.agent.plan import Options, Part, Saved
 from spotferry.agent.subject import Fate, Subject
@@ -60,7 +67,7 @@ class Saving:
             raise StepFailed("startup_failed", {"reason": f"the work directory: {reason_of(error)}"}) from error
 
     def restore(self, saved: Tuple[Saved, ...], check: Check, *, fresh: bool) -> Tuple[int, str]:
-        """Bring back the newest checkpoint that verifies; its number, and why not a newer one.
+        """Bring back the newest checkpoint that verifies; its number, and why not a newer one or not all of it.
 
         Args:
             saved: newest first.
@@ -75,10 +82,11 @@ class Saving:
         why_not: List[str] = []
         for checkpoint in saved:
             try:
-                self._engine_of(checkpoint).restore(checkpoint, check)
+                lacks = self._engine_of(checkpoint).restore(checkpoint, check)
             except passed_over as error:
                 why_not.append(f"checkpoint {checkpoint.number}: {reason_of(error)}")
             else:
+                why_not += [f"checkpoint {checkpoint.number}: {lacks}"] if lacks else []
                 return checkpoint.number, "; ".join(why_not)
         reason = "; ".join(why_not) or "there is no checkpoint to restore"
         raise StepFailed("startup_failed", {"reason": reason})
@@ -93,7 +101,7 @@ class Saving:
             check: may raise to give up.
 
         Raises:
-            TransferFailed, OSError, ValueError: nothing was committed.
+            CriuFailed, TransferFailed, OSError, ValueError: nothing was committed.
         """
         name, why = choose(options, subject.wanted.fate, self._refusals)
         engine, number = self._engines[name], None
@@ -101,7 +109,13 @@ class Saving:
             with self._uploader.begin("checkpoint", engine.parts, check) as outgoing:
                 if subject.wanted.fate is Fate.GOES_ON:
                     outgoing.open()
-                engine.capture(subject, outgoing, check)
+                try:
+                    engine.capture(subject, outgoing, check)
+                except CriuFailed as failed:
+                    if options.engine != AUTO:
+                        raise
+                    name, why = WORKDIR, f"workdir: {failed}"  # its parts are among those of `criu`
+                    self._engines[name].capture(subject, outgoing, check)
                 outgoing.settle()
                 details = self._details(name, why, subject, self._clock.monotonic() - began_at)
                 number = _number(outgoing.commit(details, []))

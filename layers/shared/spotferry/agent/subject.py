@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Iterator, Optional
+from typing import Callable, Iterator, Optional
 
 from spotferry.agent.chunks import Room
 from spotferry.agent.clock import Check, Clock
@@ -80,4 +80,21 @@ class Subject:
                 yield
         finally:
             self.runner.thaw(stopped)
+            self.paused_seconds += self._clock.monotonic() - began_at
+
+    @contextmanager
+    def dumped(self, dump: Callable[[], None], room: Room) -> Iterator[None]:
+        """Nothing of the job moves in the block: `dump` stops the task where it stands, with no word to it. A task that
+        leaves goes on elsewhere from there, so it is killed afterwards; any other goes on.
+        """
+        began_at = self._clock.monotonic()
+        dump()
+        try:
+            with room.hurried():
+                yield
+        finally:
+            if self.wanted.fate is Fate.GOES_ON:
+                self.runner.resume()
+            else:
+                self.runner.end(0)
             self.paused_seconds += self._clock.monotonic() - began_at

@@ -16,6 +16,9 @@ from spotferry.agent.processes import Brood, send
 from spotferry.agent.scripts import Outcome, Trace, compose
 from spotferry.agent.world import World
 
+TASK = "task"
+"""Name of the task's script."""
+
 KILL_SECONDS = 5.0
 """How long processes may take to vanish after SIGKILL before they are given up as stuck in the kernel."""
 
@@ -34,16 +37,21 @@ class Ending:
 
 
 class Script:
-    """A script that runs; made by `Runner.start`.
+    """A script that runs; made by `Runner.start` and `Runner.adopt`.
 
-    Attributes:
+    Args:
         pid: of its session's leader.
+        wait: returns the leader's exit status once it has one, negative for a signal.
+        outcome: what its trace says in the end.
+        ended: called once.
     """
 
-    def __init__(self, process: subprocess.Popen[bytes], trace: Trace, ended: Callable[[], None]) -> None:
-        self.pid = process.pid
-        self._process = process
-        self._trace = trace
+    def __init__(
+        self, pid: int, wait: Callable[[], int], outcome: Callable[[], Outcome], ended: Callable[[], None]
+    ) -> None:
+        self.pid = pid
+        self._wait_for = wait
+        self._outcome = outcome
         self._ended = ended
         self._ending: Optional[Ending] = None
         self._over = threading.Event()
@@ -58,8 +66,8 @@ class Script:
         return self._over.wait(seconds)
 
     def _wait(self) -> None:
-        code = self._process.wait()
-        self._ending = Ending(128 - code if code < 0 else code, self._trace.outcome())
+        code = self._wait_for()
+        self._ending = Ending(128 - code if code < 0 else code, self._outcome())
         self._over.set()
         self._ended()
 
@@ -116,12 +124,47 @@ class Runner:
         if leads:
             self._leader = process.pid
         self._brood.leaders.add(process.pid)
-        return Script(process, trace, ended)
+        return Script(process.pid, process.wait, trace.outcome, ended)
+
+    def adopt(self, pid: int, ended: Callable[[], None]) -> Script:
+        """Look after a stopped process tree that another machine's agent started, and let it go on.
+
+        Args:
+            pid: of its session's leader, a child of this process.
+            ended: called once, from another thread, when the leader has ended.
+        """
+        self._leader = pid
+        self._brood.leaders.add(pid)
+        script = Script(pid, lambda: _status_of(pid), lambda: Outcome(None, None), ended)
+        self.resume()
+        return script
+
+    @property
+    def leader(self) -> Optional[int]:
+        """The process that setup or task began with; None before there was one."""
+        return self._leader
+
+    @property
+    def log(self) -> Path:
+        """What both streams are appended to."""
+        return self._log
+
+    def script_file(self, name: str) -> Path:
+        """The file that a script of this name is read from while it runs."""
+        return self._scripts / f"{name}.sh"
+
+    def living(self) -> List[int]:
+        """Every process of the job."""
+        return [process.pid for process in self._brood.living()]
+
+    def strays(self) -> bool:
+        """Whether a process of the job is no descendant of the leader, since who started it has ended."""
+        return self._leader is None or bool(self._brood.outside({self._leader}))
 
     def _popen(
         self, name: str, script: str, work_dir: Path, environment: Dict[str, str], trace_fd: int
     ) -> subprocess.Popen[bytes]:
-        path = self._scripts / f"{name}.sh"
+        path = self.script_file(name)
         path.write_text(script, encoding="utf-8")
         with self._log.open("ab") as log:
             return subprocess.Popen(  # noqa: S603  (running the user's lines is the purpose)
@@ -165,6 +208,10 @@ class Runner:
         """Let stopped processes go on."""
         for pid in pids:
             send(pid, signal.SIGCONT)
+
+    def resume(self) -> None:
+        """Let every process of the job go on."""
+        self._brood.signal(signal.SIGCONT)
 
     def end(self, grace_seconds: float, check: Callable[[], None] = lambda: None) -> None:
         """SIGTERM to every process of the job, SIGKILL to what is left after the grace; returns when none is.
@@ -213,6 +260,14 @@ class Runner:
             check()
             self._clock.sleep(0.05 if seconds > 1 else 0.01)
         return True
+
+
+def _status_of(pid: int) -> int:
+    """Wait for a child that no object stands for; one that somebody else waited for was killed."""
+    try:
+        return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    except ChildProcessError:
+        return -signal.SIGKILL
 
 
 def _group(pid: int) -> Optional[int]:

@@ -1,4 +1,4 @@
-"""Unpacks a .tar.gz stream into an empty directory, and never writes outside it."""
+"""Unpacks a compressed tar stream into an empty directory, and never writes outside it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _FEW_ZEROS = bytes(64)
 
 
 def unpack(source: Readable, target: Path, owner: Optional[Tuple[int, int]], check: Check) -> None:
-    """Unpack a .tar.gz stream into the empty directory `target`.
+    """Unpack a compressed tar stream into the empty directory `target`.
 
     No entry may leave the directory by its name (absolute, `..`), by a link among its parents, or as a hard link to
     what is not in the archive; devices are refused. A symbolic link keeps its text, wherever it points (a virtual

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import queue
 import threading
 from pathlib import Path
@@ -13,6 +12,7 @@ from spotferry.agent.addresses import Addresses
 from spotferry.agent.broker import Json
 from spotferry.agent.chunks import Chunk, Room
 from spotferry.agent.clock import Check, Clock
+from spotferry.agent.digest import Digest
 from spotferry.agent.errors import AddressExpired, AgentError, BrokerRefused, TransferFailed, reason_of
 from spotferry.agent.link import Link
 from spotferry.agent.members import Bytes
@@ -47,7 +47,7 @@ class Part:
         self.size_bytes = 0
         self._outgoing = outgoing
         self._upload_id = upload_id
-        self._digest = hashlib.sha256()
+        self._digest = Digest()
         self._chunk: Optional[Chunk] = None
         self._number = 0
 
@@ -55,6 +55,7 @@ class Part:
         return self
 
     def __exit__(self, kind: Optional[Type[BaseException]], _: object, __: Optional[TracebackType]) -> None:
+        self._digest.close()
         if self._chunk is not None:
             if kind is None:
                 self._pass_on(self._chunk)

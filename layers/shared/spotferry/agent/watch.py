@@ -7,6 +7,8 @@ import os
 from dataclasses import dataclass
 from typing import Callable, Dict, List, Mapping, Optional, Set
 
+from spotferry.agent import azure_metadata
+from spotferry.agent.azure_metadata import ScheduledEvents, deadline_of
 from spotferry.agent.clock import Clock
 from spotferry.agent.console import say
 from spotferry.agent.ec2_metadata import Metadata
@@ -68,8 +70,39 @@ class GcpWatcher:
         return [Notice("take_back", "preempted", None)] if taken else []
 
 
-WATCHERS: Dict[str, Callable[[Mapping[str, str], Clock], Watcher]] = {"aws": AwsWatcher, "gcp": GcpWatcher}
+class AzureWatcher:
+    """Azure's notices, in the scheduled events of its metadata service: half a minute before a take-back."""
+
+    def __init__(self, environ: Mapping[str, str], clock: Clock) -> None:
+        del clock  # the service keeps no session
+        self._service = ScheduledEvents(environ)
+
+    def __call__(self) -> List[Notice]:
+        """The notices that stand now; a pause of some seconds is none."""
+        return [
+            Notice(AZURE_EVENTS[kind], kind, deadline_of(event))
+            for event in self._service.events()
+            if (kind := str(event.get("EventType"))) in AZURE_EVENTS
+        ]
+
+
+AZURE_EVENTS = {
+    "Preempt": "take_back",
+    "Terminate": "take_back",
+    "Reboot": "maintenance",
+    "Redeploy": "maintenance",
+}
+"""Kind of an event to kind of notice; of "Freeze" nothing is lost."""
+
+WATCHERS: Dict[str, Callable[[Mapping[str, str], Clock], Watcher]] = {
+    "aws": AwsWatcher,
+    "gcp": GcpWatcher,
+    "azure": AzureWatcher,
+}
 """How each cloud is watched, by the provider's name."""
+
+FAREWELLS: Dict[str, Callable[[Mapping[str, str]], bool]] = {"azure": azure_metadata.go_ahead}
+"""Clouds that wait for a machine's word before they take it back, by the provider's name."""
 
 
 class Watch:
@@ -114,6 +147,13 @@ def watcher_of(provider: str, clock: Clock) -> Optional[Watcher]:
     """The watcher of a cloud; None for a cloud whose notices come to the broker only."""
     make = WATCHERS.get(provider)
     return make(os.environ, clock) if make else None
+
+
+def say_farewell(provider: str) -> None:
+    """Tell a cloud that waits for it that the machine is ready to go: nothing is left to do here."""
+    farewell = FAREWELLS.get(provider)
+    if farewell is not None and farewell(os.environ):
+        say("the cloud was told that it may take the machine now")
 
 
 def _text(value: object) -> Optional[str]:

@@ -1,4 +1,4 @@
-"""When a job is checkpointed by itself, and which checkpoint may be restored where.
+"""When a job is checkpointed by itself, and which checkpoints need a machine like their own.
 
 The interval is the one that loses least: a checkpoint costs the time that the task stands still, an interruption the
 work since the last one. With `cost` and `mtbf` (mean time between failures) in seconds the best time of work between
@@ -8,7 +8,6 @@ long; J. T. Daly, "A higher order estimate of the optimum checkpoint interval fo
 dumps", Future Generation Computer Systems 22, 2006, gives the next terms, and the mtbf itself from `cost >= 2 mtbf` on.
 """
 
-from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from decimal import Decimal
 from math import sqrt
@@ -31,7 +30,6 @@ An assumption: half of what one core packs and one disk reads of a tree of middl
 
 _SECONDS_PER_HOUR = Decimal(3600)
 _MEMORY_IMAGE = "criu"
-_FINGERPRINT = ("arch", "kernel", "cpu_flags")
 
 
 def best_work_seconds(cost_seconds: float, mtbf_seconds: float) -> float:
@@ -84,29 +82,6 @@ def _cost_seconds(job: Job) -> float:
     return FIRST_COST_SECONDS + (job.upload.size_bytes / ARCHIVE_BYTES_PER_SECOND if job.upload else 0)
 
 
-def restorable(checkpoints: Iterable[Checkpoint], facts: Mapping[str, str]) -> list[Checkpoint]:
-    """Those of the checkpoints that a machine can go on from, in their order.
-
-    Files go anywhere. A memory image (engine criu) needs a machine like the one that it was made on: same
-    architecture, same kernel, and every processor feature that the program may have found there.
-
-    Args:
-        checkpoints: as the job has them.
-        facts: what the machine's agent said at hello; a fact that neither side told is no obstacle.
-    """
-    return [c for c in checkpoints if not is_memory_image(c) or is_like(c.manifest.machine, facts)]
-
-
 def is_memory_image(checkpoint: Checkpoint) -> bool:
-    """It holds the process tree itself: placement looks for the machine type that it was made on."""
+    """It holds the process tree itself: placement looks for the processor that it was made on."""
     return checkpoint.manifest.engine == _MEMORY_IMAGE
-
-
-def is_like(made_on: Mapping[str, str], facts: Mapping[str, str]) -> bool:
-    """Whether a memory image that was made there runs here."""
-    for name in _FINGERPRINT:
-        needed, there = made_on.get(name, ""), facts.get(name, "")
-        same = set(needed.split()) <= set(there.split()) if name == "cpu_flags" else needed == there
-        if needed and not same:
-            return False
-    return True

@@ -20,8 +20,8 @@ from spotferry.domain.transfer import transfer_usd, usd_per_gb
 from spotferry.types.instance import Attempt
 from spotferry.types.job import Checkpoint, Job
 
-CHUNK_BYTES = 64 * 1024 * 1024
-"""How large a piece an archive travels in."""
+CHUNK_BYTES = 8 * 1024 * 1024
+"""How large a piece an archive travels in; only one of more than 8 GB takes longer ones, beyond that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,26 +101,28 @@ def size_bytes(checkpoint: Checkpoint) -> int:
     return sum(part.size_bytes for part in checkpoint.manifest.parts)
 
 
-def sent_bytes(checkpoint: Checkpoint) -> int:
-    """What travelled for a checkpoint: a part that it took over from one before did not."""
+def _sent_bytes(checkpoint: Checkpoint) -> int:
+    """What of a checkpoint was sent for it: the rest an earlier one had."""
     return sum(part.size_bytes for part in checkpoint.manifest.parts if part.same_as is None)
 
 
 def _storage(checkpoints: Sequence[Checkpoint], kept_for: timedelta | None, now: datetime) -> Decimal:
-    """Each object from when it came until no checkpoint holds it any more, or it expires."""
-    spans: dict[str, tuple[int, datetime, datetime]] = {}
+    """Each object from its first checkpoint's commit until the last one that uses it is pruned."""
+    first: dict[str, datetime] = {}
+    last: dict[str, datetime] = {}
+    size: dict[str, int] = {}
     for checkpoint in checkpoints:
-        begin, until = checkpoint.committed_at, checkpoint.pruned_at or now
         for part in checkpoint.manifest.parts:
-            _, first, last = spans.get(part.key, (0, begin, until))
-            spans[part.key] = part.size_bytes, min(first, begin), max(last, until)
-    return sum((_kept_usd(size, until - begin, kept_for) for size, begin, until in spans.values()), Decimal(0))
+            first[part.key] = min(first.get(part.key, checkpoint.committed_at), checkpoint.committed_at)
+            last[part.key] = max(last.get(part.key, first[part.key]), checkpoint.pruned_at or now)
+            size[part.key] = part.size_bytes
+    return sum((_kept_usd(size[key], first[key], last[key], kept_for) for key in size), Decimal(0))
 
 
-def _kept_usd(size: int, kept: timedelta, kept_for: timedelta | None) -> Decimal:
-    kept = max(kept, timedelta(0))
+def _kept_usd(count: int, since: datetime, until: datetime, kept_for: timedelta | None) -> Decimal:
+    kept = max(until - since, timedelta(0))
     hours = Decimal(min(kept, kept_for or kept) // timedelta(seconds=1)) / 3600
-    return S3_GIB_MONTH * _gib(size) * hours / HOURS_PER_MONTH
+    return S3_GIB_MONTH * _gib(count) * hours / HOURS_PER_MONTH
 
 
 def _up(attempts: Sequence[Attempt], checkpoints: Sequence[Checkpoint], bucket: Bucket) -> Decimal:
@@ -129,7 +131,7 @@ def _up(attempts: Sequence[Attempt], checkpoints: Sequence[Checkpoint], bucket: 
     home = f"{bucket.provider}/{bucket.region}"
     return sum(
         (
-            usd_per_gb(origins.get(c.instance_id, home), bucket.provider, bucket.region) * _gib(sent_bytes(c))
+            usd_per_gb(origins.get(c.instance_id, home), bucket.provider, bucket.region) * _gib(_sent_bytes(c))
             for c in checkpoints
         ),
         Decimal(0),
@@ -154,8 +156,8 @@ def _came_before(checkpoint: Checkpoint, attempt: Attempt) -> bool:
 
 
 def _requests(job: Job, heartbeats: int, attempts: int, checkpoints: Sequence[Checkpoint]) -> Decimal:
-    parts = [part for c in checkpoints for part in c.manifest.parts if part.same_as is None]
-    chunks = sum(-(-part.size_bytes // CHUNK_BYTES) for part in parts)
+    sent = [part for c in checkpoints for part in c.manifest.parts if part.same_as is None]
+    chunks = sum(-(-part.size_bytes // CHUNK_BYTES) for part in sent)
     return (
         HEARTBEAT.usd * heartbeats
         + CHANGE.usd * job.revision

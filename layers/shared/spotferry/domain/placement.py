@@ -4,7 +4,7 @@ Clouds without a spot market (`offer_index.NO_SPOT_MARKET`) sell at the list pri
 that asks for spot machines may be placed there too; everywhere else `spot` means spot.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
@@ -18,6 +18,7 @@ from spotferry.domain.plan_words import (
     words_of_choice,
     words_of_fallback,
     words_of_impossibility,
+    words_of_processor,
     words_of_run,
     words_of_wait,
 )
@@ -122,6 +123,8 @@ def _nothing_fits(
     index: OfferIndex, specs: UserInstanceSpecs, limits: Limits, selection: Selection, count: Tally
 ) -> Plan:
     excluded = count.excluded
+    if limits.cpu_families is not None:
+        return _no_such_processor(index, specs, limits, excluded)
     if not index.priced.total(index.machines):
         blocker, impossible, words = "no_price", False, "The catalogue holds no machine that has a price: refresh it."
     elif any(excluded[name] for name in SET_ASIDE):
@@ -139,6 +142,22 @@ def _nothing_fits(
         impossible=impossible,
         blocker=blocker,
         words=words,
+    )
+
+
+def _no_such_processor(
+    index: OfferIndex, specs: UserInstanceSpecs, limits: Limits, excluded: Mapping[str, int]
+) -> Plan:
+    """The checkpoint's processor may come free; what cannot be for other reasons is impossible for those."""
+    anywhere = plan(index, specs, replace(limits, cpu_families=None))
+    if anywhere.impossible:
+        return anywhere
+    return Plan(
+        considered=index.considered,
+        excluded=dict(excluded),
+        fit=0,
+        blocker="checkpoint_processor",
+        words=words_of_processor(limits, anywhere),
     )
 
 

@@ -30,6 +30,7 @@ class Limits:
         expected_hours: how long the work takes; 0 when nobody knows, which counts as one hour where it matters.
         objective: what is to be least.
         history: what happened to our own machines; only `expected_cost` asks.
+        cpu_families: (provider, family) pairs where the job's checkpoint can go on, see `cpu_families`; None: anywhere.
     """
 
     open_regions: frozenset[tuple[str, str]] | None = None
@@ -43,6 +44,7 @@ class Limits:
     expected_hours: Decimal = Decimal(0)
     objective: Objective = "price"
     history: History = field(default_factory=lambda: MappingProxyType({}))
+    cpu_families: frozenset[tuple[str, str]] | None = None
 
     @classmethod
     def of_job(cls, job: JobFile) -> Self:

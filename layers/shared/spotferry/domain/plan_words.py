@@ -98,6 +98,13 @@ def words_of_wait(excluded: Mapping[str, int], otherwise: Candidate | None) -> s
     return text + (f" The cheapest of them is {offer_text(otherwise)}." if otherwise else "")
 
 
+def words_of_processor(limits: Limits, anywhere: Plan) -> str:
+    """Why nothing that fits would do for the job's checkpoint, and what else there is."""
+    families = ", ".join(f"{family} of {provider}" for provider, family in sorted(limits.cpu_families or ()))
+    text = f"Nothing that fits has the processor that the checkpoint was made on ({families})."
+    return f"{text} {anywhere.words}"
+
+
 def words_of_impossibility(
     index: OfferIndex, specs: UserInstanceSpecs, removed: Mapping[str, int], blocker: str, otherwise: Candidate | None
 ) -> str:

@@ -1,7 +1,12 @@
 """Pools: the machines that a cloud sells and takes back together, and how far a refusal reaches over them."""
 
+import re
+
 from spotferry.types.errors import CapacityError
 from spotferry.types.instance import Instance
+
+_AZURE_TYPE = re.compile(r"(?P<letters>Standard_[A-Z]+)\d+(?:-\d+)?(?P<rest>[a-z]*(?:_.+)?)")
+"""As in Standard_D4s_v5, of the family Dsv5, and Standard_E8-4s_v5, whose cores are constrained."""
 
 
 def pool_of(machine: Instance) -> str:
@@ -11,18 +16,25 @@ def pool_of(machine: Instance) -> str:
 
 def patterns(market: str, machine: Instance, refusal: CapacityError) -> list[tuple[str, str]]:
     """The (market, pattern) pairs that a refusal reaches."""
-    family = machine.instance_type.partition(".")[0] + ".*" if "." in machine.instance_type else machine.instance_type
-    match refusal.scope:
-        case "none":
-            return []
-        case "pool":
-            return [(market, pool_of(machine))]
-        case "zone":
-            return [(market, f"{machine.region}/{machine.availability_zone}/*")]
-        case "region":
-            return [(market, f"{machine.region}/*/*")]
-        case "family" | "type":
-            region = machine.region if refusal.scope == "family" else "*"
-            return [(market, f"{region}/*/{family}")]
-        case "provider":
-            return [("spot", "*/*/*"), ("on_demand", "*/*/*")]
+    if refusal.scope == "none":
+        return []
+    if refusal.scope == "provider":
+        return [("spot", "*/*/*"), ("on_demand", "*/*/*")]
+    family = _family(machine.instance_type)
+    reached = {
+        "pool": pool_of(machine),
+        "zone": f"{machine.region}/{machine.availability_zone}/*",
+        "region": f"{machine.region}/*/*",
+        "size": f"{machine.region}/*/{machine.instance_type}",
+        "family": f"{machine.region}/*/{family}",
+        "type": f"*/*/{family}",
+    }
+    return [(market, reached[refusal.scope])]
+
+
+def _family(instance_type: str) -> str:
+    """The pattern of the types that share a quota with this one; a name of no known form is a family of its own."""
+    if "." in instance_type:
+        return instance_type.partition(".")[0] + ".*"
+    azure = _AZURE_TYPE.fullmatch(instance_type)
+    return f"{azure['letters']}*{azure['rest']}" if azure else instance_type

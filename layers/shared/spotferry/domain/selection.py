@@ -7,6 +7,7 @@ from itertools import chain
 
 from spotferry.domain.bitsets import members, union
 from spotferry.domain.costs import disk_usd_hour
+from spotferry.domain.cpu_families import cpu_family
 from spotferry.domain.offer_index import OfferIndex, TypeRow, ZoneTable
 from spotferry.domain.offer_words import gpu_word
 from spotferry.domain.plan import Limits
@@ -107,7 +108,7 @@ def select(index: OfferIndex, specs: UserInstanceSpecs, limits: Limits) -> Selec
         regions=regions,
         open=opened,
         allowed=_both(regions, opened),
-        what=_machine(index, specs) | {"disk_gb": _disk(index, specs, limits)},
+        what=_machine(index, specs) | {"disk_gb": _disk(index, specs, limits)} | _processor(index, limits),
         cap=specs.max_price_usd_hour or None,
         banned=_banned(index, limits),
         avoided=_pools(index, dict.fromkeys(index.by_block, limits.avoid) if limits.avoid else {}),
@@ -164,6 +165,15 @@ def _machine(index: OfferIndex, specs: UserInstanceSpecs) -> dict[str, int]:
         "gpu_count": index.gpu_count(specs.gpu_count),
         "vram_gb": index.vram_mib(specs.vram_gb * _MIB_PER_GIB),
     }
+
+
+def _processor(index: OfferIndex, limits: Limits) -> dict[str, int]:
+    """The rows of the processors that the checkpoint needs; no condition where it needs none."""
+    if limits.cpu_families is None:
+        return {}
+    kinds = ((number, row.example) for number, row in enumerate(index.rows))
+    fitting = (n for n, o in kinds if (o.provider, cpu_family(o.provider, o.instance_type)) in limits.cpu_families)
+    return {"checkpoint_processor": union(1 << number for number in fitting)}
 
 
 def _disk(index: OfferIndex, specs: UserInstanceSpecs, limits: Limits) -> int:

@@ -149,6 +149,10 @@ class BanStore(Protocol):
         """
         ...
 
+    def ban_reasons(self, providers: Sequence[str], now: datetime) -> Mapping[tuple[str, str], Mapping[str, str]]:
+        """Why each pattern in force is, by (provider, market): for the words of a plan that had to pass some over."""
+        ...
+
 
 class SightingStore(Protocol):
     """What the reaper remembers from poll to poll: machines that were seen, and that nobody owns."""

@@ -5,10 +5,16 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from spotferry.ports.cloud import Clock
+from spotferry.types.errors import Misconfigured
 from spotferry.types.instance import Attempt
 
 DEPLOYMENT_TAG = "spotferry:deployment"
 """The tag (label) whose value is the deployment: every machine carries it, and only such a machine is ours."""
+
+
+def no_secret(name: str) -> str:
+    """The secrets of a deployment that has none."""
+    raise Misconfigured(f"there is no secret {name}: this deployment keeps none")
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,11 +25,14 @@ class ProviderContext:
         deployment: its name, the value of `DEPLOYMENT_TAG` on its machines.
         user_data: the user data of an attempt's machine; the same text for the same attempt, whenever it is asked.
         clock: tells the time.
+        secret: the deployment's secret of this name for a cloud that has no federation (`paperspace/api-key`); raises
+            Misconfigured when there is none, with what to do.
     """
 
     deployment: str
     user_data: Callable[[Attempt], str]
     clock: Clock
+    secret: Callable[[str], str] = no_secret
 
 
 def no_note(region: str, oddity: str, subject: str) -> None:

@@ -18,9 +18,11 @@ __all__ = [
     "ProviderContext",
     "load",
     "load_pricing",
+    "module_of",
     "names",
     "parse_notice",
     "pricing_names",
+    "with_part",
 ]
 
 Factory = Callable[[ProviderContext], CloudProvider]
@@ -33,12 +35,12 @@ _FOLDER = Path(__file__).parent
 
 def names() -> tuple[str, ...]:
     """The clouds there are: every folder here that holds a `provider.py`."""
-    return _with_part("provider")
+    return with_part("provider")
 
 
 def pricing_names() -> tuple[str, ...]:
     """The clouds whose prices can be read: every folder here that holds a `pricing.py`."""
-    return _with_part("pricing")
+    return with_part("pricing")
 
 
 def load(name: str) -> Factory:
@@ -49,7 +51,7 @@ def load(name: str) -> Factory:
     """
     if name not in names():
         raise Misconfigured(f"there is no provider {name!r} in this deployment; there are: {', '.join(names())}")
-    factory: Factory = _module(name, "provider").build
+    factory: Factory = module_of(name, "provider").build
     return factory
 
 
@@ -62,12 +64,16 @@ def load_pricing(name: str) -> PricingFactory:
     if name not in pricing_names():
         known = ", ".join(pricing_names())
         raise Misconfigured(f"there are no prices of {name!r} in this deployment; there are those of: {known}")
-    factory: PricingFactory = _module(name, "pricing").build_pricing
+    factory: PricingFactory = module_of(name, "pricing").build_pricing
     return factory
 
 
-def parse_notice(envelope: Mapping[str, object]) -> tuple[Notice, ...] | None:
-    """What clouds announce in an event from the bus, by the first cloud that knows its kind; loads no SDK.
+def parse_notice(envelope: Mapping[str, object], cloud: str = "") -> tuple[Notice, ...] | None:
+    """What clouds announce in an event, by the first cloud that knows its kind; loads no SDK.
+
+    Args:
+        envelope: one event, as the cloud sent it.
+        cloud: who speaks, where that is known: nobody else's kinds count; "" for any.
 
     Returns:
         The notices in it, possibly none; None when the event is of no cloud's kind.
@@ -76,18 +82,24 @@ def parse_notice(envelope: Mapping[str, object]) -> tuple[Notice, ...] | None:
         InvalidInput: the kind is known, the content is not what it promises.
     """
     for name in names():
-        if (_FOLDER / name / "notices.py").exists():
-            notices: tuple[Notice, ...] | None = _module(name, "notices").parse(envelope)
+        if cloud in ("", name) and (_FOLDER / name / "notices.py").exists():
+            notices: tuple[Notice, ...] | None = module_of(name, "notices").parse(envelope)
             if notices is not None:
                 return notices
     return None
 
 
-def _with_part(part: str) -> tuple[str, ...]:
+def with_part(part: str) -> tuple[str, ...]:
+    """The clouds whose folders hold this module."""
     return tuple(sorted(entry.parent.name for entry in _FOLDER.glob(f"*/{part}.py")))
 
 
-def _module(name: str, part: str) -> ModuleType:
+def module_of(name: str, part: str) -> ModuleType:
+    """One module of a cloud's folder, imported now.
+
+    Raises:
+        Misconfigured: it needs an SDK that is not installed.
+    """
     try:
         return importlib.import_module(f"{__package__}.{name}.{part}")
     except ModuleNotFoundError as error:

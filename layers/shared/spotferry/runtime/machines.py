@@ -1,5 +1,7 @@
 """The use cases behind queues, bus and schedule."""
 
+from functools import partial
+
 from spotferry.providers import registry
 from spotferry.runtime.agent_bundle import agent_bundle
 from spotferry.runtime.changes import Changes
@@ -44,7 +46,11 @@ class Machines(Changes):
     @property
     def handle_interruption(self) -> HandleInterruption:
         """What clouds announce."""
-        return HandleInterruption(self.ask_cloud, registry.parse_notice)
+        return self.handle_interruption_of("")
+
+    def handle_interruption_of(self, cloud: str) -> HandleInterruption:
+        """What this cloud announces, and no other; "" for any cloud."""
+        return HandleInterruption(self.ask_cloud, partial(registry.parse_notice, cloud=cloud))
 
     @property
     def poll_status(self) -> PollStatus:

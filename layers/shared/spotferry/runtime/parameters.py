@@ -26,7 +26,8 @@ class Parameters:
     """The deployment's part of the parameter store.
 
     Args:
-        prefix: "/spotferry/<deployment>"; below it are `regions/<provider>/<region>`, `secrets/<name>` and `commands`.
+        prefix: "/spotferry/<deployment>"; below it are `regions/<provider>/<region>`, `secrets/<name>` of jobs,
+            `clouds/<provider>/<name>`, the keys of clouds, and `commands`.
         client: makes the SSM client, on first use.
         clock: tells the time.
     """
@@ -103,6 +104,19 @@ class Parameters:
         if missing:
             raise Misconfigured(f"there is no secret {', '.join(missing)}: put it at {self._prefix}/secrets/<name>")
         return found
+
+    def cloud_secret(self, name: str) -> str:
+        """The key of a cloud, such as `paperspace/api-key`, decrypted; never kept.
+
+        Raises:
+            Misconfigured: it is not there, or empty; the message says where to put it.
+        """
+        path = f"{self._prefix}/clouds/{name}"
+        found = self._client().get_parameters(Names=[path], WithDecryption=True)["Parameters"]
+        value = str(found[0]["Value"]).strip() if found else ""
+        if not value:
+            raise Misconfigured(f"there is no secret {path}: put it there as a SecureString")
+        return value
 
 
 def _region(name: str, text: str) -> RegionSettings:

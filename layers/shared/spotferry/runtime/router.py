@@ -8,6 +8,7 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from http import HTTPStatus
+from types import MappingProxyType
 from typing import Any, Generic, TypeVar
 
 from pydantic import ValidationError
@@ -29,19 +30,23 @@ class Response(Generic[Body]):
         status_code: of HTTP.
         content_type: of the body.
         body: text and bytes go as they are, anything else as JSON.
+        headers: beside the type of the content.
     """
 
-    def __init__(self, status_code: int, content_type: str, body: Body) -> None:
+    def __init__(
+        self, status_code: int, content_type: str, body: Body, headers: Mapping[str, str] = MappingProxyType({})
+    ) -> None:
         self.status_code = status_code
         self.content_type = content_type
         self.body = body
+        self.headers = headers
 
     def to_json(self) -> Json:
         """The answer as the API takes it."""
         body, encoded = _encode(self.body)
         return {
             "statusCode": self.status_code,
-            "headers": {"Content-Type": self.content_type},
+            "headers": {"Content-Type": self.content_type, **self.headers},
             "body": body,
             "isBase64Encoded": encoded,
         }
@@ -110,6 +115,10 @@ class Router:
     def post(self, path: str) -> Callable[[Handler], Handler]:
         """The same for POSTs."""
         return self._route("POST", path)
+
+    def options(self, path: str) -> Callable[[Handler], Handler]:
+        """The same for the question what may be sent here."""
+        return self._route("OPTIONS", path)
 
     def resolve(self, event: Mapping[str, Any]) -> Json:  # Any: the API's JSON
         """The answer to one call."""

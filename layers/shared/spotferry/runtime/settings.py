@@ -27,6 +27,9 @@ class Settings(BaseModel):
         expire_after_days: when archives leave the bucket; 0: not said.
         refresh_function: the function that refreshes prices, for those that may start it.
         price_regions: whose prices are read: of the regions that are open, or of all regions of the clouds that are.
+        auth: who may use the user API, "NONE" for anybody.
+        gcp_relay_account: the service account that may bring Google Cloud's events; "": nobody.
+        azure_events_code_sha256: digest of the code that Event Grid's address carries; "": there is none.
         the *_seconds: the deployment's patience, see `Policy` and `Pace`.
     """
 
@@ -47,6 +50,9 @@ class Settings(BaseModel):
     parameter_prefix: str
     refresh_function: str = ""
     price_regions: Literal["open", "all"] = "open"
+    auth: str = ""
+    gcp_relay_account: str = ""
+    azure_events_code_sha256: str = ""
     heartbeat_seconds: float = Field(default=60, gt=0)
     attention_seconds: float = Field(default=2, gt=0)
     lease_seconds: float = Field(default=900, gt=0)

@@ -142,7 +142,10 @@ class Wiring:
     def clouds(self) -> LoadedClouds:
         """The clouds."""
         context = registry.ProviderContext(
-            deployment=self.settings.deployment, user_data=self.user_data_of, clock=utc_now
+            deployment=self.settings.deployment,
+            user_data=self.user_data_of,
+            clock=utc_now,
+            secret=self.parameters.cloud_secret,
         )
         return LoadedClouds(lru_cache(maxsize=None)(lambda name: registry.load(name)(context)))
 

@@ -45,13 +45,17 @@ class DynamoStore(DynamoSightings):
 
     def bans(self, providers: Sequence[str], now: datetime) -> Mapping[tuple[str, str], Sequence[str]]:
         """The patterns in force by (provider, market), by one consistent query each."""
-        in_force: dict[tuple[str, str], Sequence[str]] = {}
+        return {key: list(reasons) for key, reasons in self.ban_reasons(providers, now).items()}
+
+    def ban_reasons(self, providers: Sequence[str], now: datetime) -> Mapping[tuple[str, str], Mapping[str, str]]:
+        """The same, each with its reason."""
+        in_force: dict[tuple[str, str], Mapping[str, str]] = {}
         model, text = self._tables.bans, sortable(now)
         for provider, market in product(providers, MARKETS):
             with translating(f"read what of {provider} is set aside"):
                 key = market_key(provider, market)
                 items = model.query(key, filter_condition=model.until > text, consistent_read=True)
-                patterns = [item.pool for item in items]
-            if patterns:
-                in_force[provider, market] = patterns
+                reasons = {item.pool: item.reason for item in items}
+            if reasons:
+                in_force[provider, market] = reasons
         return in_force

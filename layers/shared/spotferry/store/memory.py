@@ -275,11 +275,15 @@ class MemoryStore(_MemoryAttempts):
 
     def bans(self, providers: Sequence[str], now: datetime) -> Mapping[tuple[str, str], Sequence[str]]:
         """The patterns in force by (provider, market)."""
-        in_force: dict[tuple[str, str], Sequence[str]] = {}
+        return {key: list(reasons) for key, reasons in self.ban_reasons(providers, now).items()}
+
+    def ban_reasons(self, providers: Sequence[str], now: datetime) -> Mapping[tuple[str, str], Mapping[str, str]]:
+        """The same, each with its reason."""
+        in_force: dict[tuple[str, str], Mapping[str, str]] = {}
         with self._lock:
             for provider, market in product(providers, MARKETS):
                 pools = self._tables.bans.get(market_key(provider, market), {})
-                patterns = sorted(pool for pool, (until, _) in pools.items() if until > now)
-                if patterns:
-                    in_force[provider, market] = patterns
+                reasons = {pool: reason for pool, (until, reason) in sorted(pools.items()) if until > now}
+                if reasons:
+                    in_force[provider, market] = reasons
         return in_force

@@ -32,9 +32,9 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import ClassVar, Literal
 
-BanScope = Literal["none", "pool", "zone", "region", "family", "type", "provider"]
-"""How far a refusal reaches: the pool (type, zone, market), the zone's whole market, the region's market, the type's
-family in the region, the type's family in every region, or the cloud."""
+BanScope = Literal["none", "pool", "zone", "region", "size", "family", "type", "provider"]
+"""How far a refusal reaches: the pool (type, zone, market), the zone's whole market, the region's market, the very type
+in the region, the type's family in the region, the type's family in every region, or the cloud."""
 
 
 @dataclass(frozen=True, slots=True)

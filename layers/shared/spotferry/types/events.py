@@ -53,7 +53,7 @@ class Notice(Value):
     Attributes:
         kind: what sort of signal.
         provider: the cloud.
-        region: where the machine is.
+        region: where the machine is; "" where the cloud does not tell, and then the machine's name is our own id.
         event: the machine and the cloud's word.
         state: the machine's new state (a name of INSTANCE_STATES) for a state change, else "".
         deadline: when the machine is taken, if the cloud said.

@@ -192,7 +192,7 @@ class Attempt(Instance):
         agent_key_sha256: digest of the key that its first hello brought; "" before.
         last_seen: last word of its agent; a plain update that never conflicts with a decision.
         held_because: what failed, while phase is HELD: "setup" or "startup".
-        facts: what its agent said of the machine at hello (arch, kernel, cpu_flags): what a checkpoint may need.
+        facts: what its agent said of the machine at hello (arch, kernel, memory), for people.
         interruptions_per_hour: how often its pool takes machines back, as far as was known at launch; None: by class.
         started_at: when the task first started on it: from then on there is something to save.
         restarting: the task failed by itself, and is to be started again on it.

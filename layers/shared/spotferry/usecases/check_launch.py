@@ -36,6 +36,7 @@ class CheckLaunch:
         if attempt.is_gone or attempt.ending:
             return
         if attempt.allocated_id:
+            # A machine that has spoken was made.
             if not attempt.arrived_at:
                 self._settle(job_id, attempt)
             return
@@ -56,6 +57,8 @@ class CheckLaunch:
             self.ask.change(attempt.job_id, gone_unseen(attempt), attempt.cedana_id)
 
     def _settle(self, job_id: str, attempt: Attempt) -> None:
+        if attempt.arrived_at:
+            return  # it runs
         try:
             self.ask.settle(job_id, attempt)
         except NotYet:

@@ -7,6 +7,7 @@ from decimal import Decimal
 from spotferry.domain import events as e
 from spotferry.domain.boot import instance_id
 from spotferry.domain.checkpoints import is_memory_image
+from spotferry.domain.cpu_families import cpu_family
 from spotferry.domain.handover import wants_machine
 from spotferry.domain.interruption_rates import told_rate
 from spotferry.domain.placement import Plan
@@ -116,22 +117,27 @@ class CreateInstance:
         return plan
 
     def _plan(self, view: View) -> Plan:
-        """The plan; where the newest checkpoint runs on one type only, that type as long as there is one."""
+        """The plan; where the newest checkpoint is of processes, on machines with their processor.
+
+        If there is none of those, a job that leaves its engine to us begins anew from its files elsewhere.
+        """
         spec, avoid, owner = view.job.spec, self._avoid(view), view.job.owner
-        wanted = self._type_to_restore_on(view.job)
-        if wanted and not spec.instance_specs.instance_type:
-            specs = spec.instance_specs.model_copy(update={"instance_type": wanted})
-            plan = self.plan_job.plan(spec.model_copy(update={"instance_specs": specs}), avoid, owner)
-            if plan.chosen:
+        families = self._families_to_restore_on(view.job)
+        if families is not None:
+            plan = self.plan_job.plan(spec, avoid, owner, families)
+            if plan.chosen or spec.checkpoint.engine != "auto":
                 return plan
         return self.plan_job.plan(spec, avoid, owner)
 
-    def _type_to_restore_on(self, job: Job) -> str:
+    def _families_to_restore_on(self, job: Job) -> frozenset[tuple[str, str]] | None:
         if not job.checkpoint or job.spec.checkpoint.engine not in {"auto", "criu"}:
-            return ""
+            return None
         store = self.change.store
         newest = store.get_checkpoint(job.job_id, job.checkpoint)
-        return store.get_attempt(newest.instance_id).instance_type if is_memory_image(newest) else ""
+        if not is_memory_image(newest):
+            return None
+        made_on = store.get_attempt(newest.instance_id)
+        return frozenset({(made_on.provider, cpu_family(made_on.provider, made_on.instance_type))})
 
     def _avoid(self, view: View) -> tuple[str, ...]:
         """The pools that are taking this job's machines back, and those that refused it lately.

@@ -64,7 +64,7 @@ class GreetAgent:
             "epoch": attempt.epoch,
             "grace_seconds": self.say.pace.grace.total_seconds(),
             "log_offset": 0,
-            "plan": self._plan(view, attempt.cedana_id) | {"commands": lines, "secrets": secrets},
+            "plan": self._plan(view) | {"commands": lines, "secrets": secrets},
         }
 
     def _settings(self, job: Job, attempt: Attempt) -> tuple[dict[str, list[str]], dict[str, str]]:
@@ -78,10 +78,10 @@ class GreetAgent:
             raise
         return {name: run for name, run in lines.items() if run}, secrets
 
-    def _plan(self, view: View, instance_id: str) -> Json:
+    def _plan(self, view: View) -> Json:
         spec = view.job.spec
         return {
-            **self.say.start(view, instance_id),
+            **self.say.start(view),
             "work_dir": self._work_dir(view.job),
             "setup": list(spec.setup.run),
             "task": list(spec.task.run),

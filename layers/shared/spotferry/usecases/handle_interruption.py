@@ -6,6 +6,7 @@ from enum import StrEnum
 
 from spotferry.domain import events as e
 from spotferry.domain.interruption import Meaning, meaning
+from spotferry.types.errors import NotFound
 from spotferry.types.events import Notice, NoticeKind
 from spotferry.types.instance import Attempt
 from spotferry.usecases.ending import ask_end
@@ -46,8 +47,7 @@ class HandleInterruption:
         what = meaning(notice)
         if what is Meaning.NOTHING:
             return Heard.NOTHING_TO_DO
-        store = self.ask.change.store
-        attempt = store.find_attempt(notice.provider, notice.region, notice.event.instance_id)
+        attempt = self._attempt(notice)
         if attempt is None:
             return Heard.UNKNOWN
         if what is Meaning.ADVISED:
@@ -64,6 +64,17 @@ class HandleInterruption:
         advice = e.RebalanceAdvised(attempt.cedana_id, notice.event.fault_code)
         self.ask.change(attempt.job_id, advice, attempt.cedana_id)
         return Heard.ACTED
+
+    def _attempt(self, notice: Notice) -> Attempt | None:
+        """The attempt whose machine the notice names; where the cloud tells no region, its name is our own id."""
+        store, named = self.ask.change.store, notice.event.instance_id
+        if notice.region:
+            return store.find_attempt(notice.provider, notice.region, named)
+        try:
+            attempt = store.get_attempt(named)
+        except NotFound:
+            return None
+        return attempt if (attempt.provider, attempt.allocated_id) == (notice.provider, named) else None
 
     def _gone(self, notice: Notice, attempt: Attempt) -> e.MachineGone:
         """The end; the cloud is asked who ended it and when, which its event does not say and its bill depends on."""

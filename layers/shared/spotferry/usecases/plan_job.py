@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass, replace
 
+from spotferry.domain.ban_words import words_of_bans
+from spotferry.domain.known_regions import refuse_unknown_regions
 from spotferry.domain.placement import Limits, Plan, plan, refuse_impossible
 from spotferry.ports.cloud import Catalogue, Clock, RegionStore
 from spotferry.ports.store import BanStore
@@ -33,22 +35,30 @@ class PlanJob:
         """The plan, as things are now.
 
         Raises:
+            InvalidInput: it names a region that nobody has heard of.
             ImpossibleSpecs: no offer can ever fit.
         """
+        refuse_unknown_regions(self.catalogue.offers(), spec.instance_specs, self._opened())
         made = self.plan(spec)
         refuse_impossible(made, spec.instance_specs)
         return made
 
-    def plan(self, spec: JobFile, avoid: tuple[str, ...] = (), owner: str = "") -> Plan:
+    def plan(
+        self,
+        spec: JobFile,
+        avoid: tuple[str, ...] = (),
+        owner: str = "",
+        cpu_families: frozenset[tuple[str, str]] | None = None,
+    ) -> Plan:
         """The plan, whether or not anything fits.
 
         Args:
             spec: the job file.
             avoid: pools that this job was just taken back from.
             owner: whose machines' history tells how often pools take them back, where the objective asks; "" for none.
+            cpu_families: where the job's checkpoint can go on; None: anywhere.
         """
-        opened = {(settings.provider, settings.region) for settings in self.regions.regions()}
-        open_regions = frozenset(place for place in opened if place[0] in self.launchable)
+        open_regions = frozenset(place for place in self._opened() if place[0] in self.launchable)
         providers = sorted({provider for provider, _ in open_regions})
         asks = owner and spec.objective == "expected_cost"
         limits = replace(
@@ -57,5 +67,15 @@ class PlanJob:
             bans=self.bans.bans(providers, self.clock()),
             avoid=avoid,
             history=self.history(owner) if asks else {},
+            cpu_families=cpu_families,
         )
-        return plan(self.catalogue.offers(), spec.instance_specs, limits)
+        made = plan(self.catalogue.offers(), spec.instance_specs, limits)
+        banned = made.excluded["banned"]
+        if not banned:
+            return made
+        asked = [name for name in providers if name in (spec.instance_specs.providers or providers)]
+        words = words_of_bans(banned, self.bans.ban_reasons(asked, self.clock()))
+        return made.model_copy(update={"words": made.words + words})
+
+    def _opened(self) -> frozenset[tuple[str, str]]:
+        return frozenset((settings.provider, settings.region) for settings in self.regions.regions())

@@ -46,6 +46,9 @@ chunk (its ETag) with what the commit says."""
 _CHUNKS = 500
 """Addresses handed out for one part: an answer of the function is limited to 6 MB, an address may take 2 KB."""
 
+_WHOLE_CHUNK_BYTES = 64 * _MIB
+"""How an archive is cut whose size is known before: by an agent that has it on its disk, as older ones do."""
+
 _LONGEST_CHUNK_BYTES = 5 * 1024**3
 """The bucket takes no longer one."""
 
@@ -105,7 +108,7 @@ class TakeArchive:
         if part.size_bytes is None:
             ladder = [{"count": count, "bytes": size} for count, size in CHUNKS]
             return told | {"chunks": ladder, **self._urls(key, upload_id, 0, FIRST_ADDRESSES)}
-        chunk = max(CHUNK_BYTES, -(-part.size_bytes // _CHUNKS))
+        chunk = max(_WHOLE_CHUNK_BYTES, -(-part.size_bytes // _CHUNKS))
         return told | {"chunk_bytes": chunk, **self._urls(key, upload_id, 0, -(-part.size_bytes // chunk))}
 
     def _urls(self, key: str, upload_id: str, first: int, count: int) -> Json:

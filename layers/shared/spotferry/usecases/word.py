@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import timedelta
 
-from spotferry.domain.checkpoints import interval, restorable
+from spotferry.domain.checkpoints import interval
 from spotferry.domain.lifecycle import Order, directive, wants_attention
 from spotferry.domain.pace import Pace
 from spotferry.domain.view import View
@@ -50,17 +50,16 @@ class SayWord:
             "log_offset": log_offset,
         }
         if told.order is Order.GO:
-            order |= self.start(view, instance_id)
+            order |= self.start(view)
         return word
 
-    def start(self, view: View, instance_id: str) -> Json:
+    def start(self, view: View) -> Json:
         """How the task is to start: mode, checkpoints with their addresses, and the exit status if it is over.
 
-        What cannot be restored on this machine is not offered.
+        The agent finds out what of them its machine can restore.
         """
-        job, facts = view.job, view.attempts[instance_id].facts
-        kept = [c for c in self.store.checkpoints(job.job_id) if c.pruned_at is None] if job.checkpoint else []
-        known = restorable(kept, facts)
+        job = view.job
+        known = [c for c in self.store.checkpoints(job.job_id) if c.pruned_at is None] if job.checkpoint else []
         mode = "finalize" if job.exit_code is not None else "restore" if known else "fresh"
         offered = [self._checkpoint(c) for c in known[:OFFERED]]
         return {"mode": mode, "checkpoints": offered, "exit_code": job.exit_code}
@@ -80,7 +79,12 @@ class SayWord:
             }
             for part in manifest.parts
         ]
-        return {"number": checkpoint.number, "engine": manifest.engine, "parts": parts}
+        return {
+            "number": checkpoint.number,
+            "engine": manifest.engine,
+            "machine": dict(manifest.machine),
+            "parts": parts,
+        }
 
     def _pause(self, view: View, instance_id: str) -> timedelta:
         """Between two heartbeats; three fit into a lease, so that one that is lost does not end the machine."""

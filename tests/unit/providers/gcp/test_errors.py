@@ -186,6 +186,14 @@ def test_every_refinement_is_told_by_some_words() -> None:
     assert told == set(range(len(REFINEMENTS)))
 
 
+def test_a_stockout_is_a_verdict_whatever_its_status() -> None:
+    """It may come as a failure of the server, and is not asked for again."""
+    rig = Rig().answer(refused(503, "ZONE_RESOURCE_POOL_EXHAUSTED_WITH_DETAILS"))
+    with pytest.raises(TryNextZone):
+        rig.provider.create_instance(an_attempt())
+    assert rig.time.pauses == []
+
+
 def test_a_jobs_own_image_closes_nothing_to_others() -> None:
     """The same words about an image that the job named reach no further than the job."""
     verdict = verdict_of("notFound", "The resource 'projects/p/global/images/x' was not found", own_image=True)

@@ -56,6 +56,12 @@ def test_another_clouds_event_is_none_of_googles() -> None:
     assert parse({"type": "google.cloud.storage.object.v1.finalized", "data": {}}) is None
 
 
+def test_times_to_the_nanosecond_are_read() -> None:
+    """As the log writes them now and then."""
+    [notice] = parse(changed("data.timestamp", "2026-11-30T09:14:03.482127123Z")) or ()
+    assert notice.at == datetime(2026, 11, 30, 9, 14, 3, 482127, tzinfo=UTC)
+
+
 WRONG: list[tuple[str, object]] = [
     ("data", None),
     ("data", "text"),

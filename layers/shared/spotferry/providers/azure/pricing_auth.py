@@ -5,8 +5,8 @@ from collections.abc import Callable
 
 from azure.core.credentials import TokenCredential
 from azure.core.exceptions import ClientAuthenticationError, ServiceRequestError, ServiceResponseError
-from azure.identity import ChainedTokenCredential, EnvironmentCredential, ManagedIdentityCredential
 
+from spotferry.providers.azure.credential import credential
 from spotferry.providers.azure.pricing_api import RESOURCE_MANAGER, RETAIL, AzurePriceApi
 from spotferry.providers.rest import RestApi, connection_pool
 from spotferry.types.errors import Misconfigured, ProviderError, ProviderUnavailable
@@ -20,29 +20,29 @@ SCOPE = f"{RESOURCE_MANAGER}/.default"
 
 
 def price_api() -> AzurePriceApi:
-    """The APIs as the environment says: a service principal or a workload's identity, as azure-identity reads them.
+    """The APIs as the environment says: a federated role, a service principal or a workload's identity.
 
     Raises:
-        Misconfigured: no subscription is named.
+        Misconfigured: no subscription is named, or `credential` lacks something.
     """
     subscription = os.environ.get(SUBSCRIPTION, "")
     if not subscription:
         raise Misconfigured(f"prices of Azure need a subscription to ask for: set {SUBSCRIPTION}")
     pool = connection_pool()
-    credential = ChainedTokenCredential(EnvironmentCredential(), ManagedIdentityCredential())
+    who = credential()
     return AzurePriceApi(
         retail=RestApi(os.environ.get(RETAIL_ENDPOINT, RETAIL).rstrip("/"), pool=pool),
-        manager=RestApi(os.environ.get(MANAGER_ENDPOINT, RESOURCE_MANAGER).rstrip("/"), token_source(credential), pool),
+        manager=RestApi(os.environ.get(MANAGER_ENDPOINT, RESOURCE_MANAGER).rstrip("/"), token_source(who), pool),
         subscription=subscription,
     )
 
 
-def token_source(credential: TokenCredential) -> Callable[[], str]:
+def token_source(who: TokenCredential) -> Callable[[], str]:
     """Gives the credential's token; the library keeps it, renews it, and is safe to use from many threads."""
 
     def token() -> str:
         try:
-            return credential.get_token(SCOPE).token
+            return who.get_token(SCOPE).token
         except ClientAuthenticationError as error:
             raise ProviderError(type(error).__name__, f"Azure refuses us a token: {error.message}") from error
         except (ServiceRequestError, ServiceResponseError) as error:

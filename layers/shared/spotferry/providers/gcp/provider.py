@@ -25,7 +25,7 @@ from spotferry.types.instance import INSTANCE_STATES, Attempt, Candidate, Instan
 
 _LOOK_AGAIN = timedelta(seconds=45)
 _FEW = 2
-"""Up to so many machines of a zone are asked for by name; more by their label, a page at a time."""
+"""Up to so many machines of a region are asked for by name; more by their label, a page at a time."""
 
 
 def build(context: ProviderContext) -> CloudProvider:

@@ -1,0 +1,236 @@
+"""Calls to Azure Resource Manager: the SDK's client, retries within a deadline, no vendor's exception beyond here."""
+
+import os
+import random
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+from azure.core import PipelineClient
+from azure.core.credentials import TokenCredential
+from azure.core.pipeline import PipelineRequest
+from azure.core.pipeline.policies import (
+    CustomHookPolicy,
+    HeadersPolicy,
+    RequestIdPolicy,
+    RetryPolicy,
+    SansIOHTTPPolicy,
+    UserAgentPolicy,
+)
+from azure.core.pipeline.transport import RequestsTransport
+from azure.core.rest import HttpRequest, HttpResponse
+from azure.mgmt.compute import ComputeManagementClient
+
+from spotferry.providers.azure.credential import credential
+from spotferry.providers.azure.errors import MALFORMED, VENDOR_ERRORS, Failure, call_error, failure_of
+from spotferry.providers.azure.pricing_api import RESOURCE_MANAGER
+from spotferry.providers.azure.pricing_auth import MANAGER_ENDPOINT, SCOPE, SUBSCRIPTION
+from spotferry.types.errors import Misconfigured, ProviderError, ProviderUnavailable, SkipProvider
+
+_Answer = TypeVar("_Answer")
+
+CONNECT_SECONDS = 2.0
+READ_SECONDS = 7.0
+TOTAL_SECONDS = 19.0
+"""How long the calls that belong together may take in all, however often they are repeated."""
+_FIRST_PAUSE_SECONDS = 0.5
+_LONGEST_PAUSE_SECONDS = 4.0
+_TRIES = 5
+_PORTS = {"https": 443, "http": 80}
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How time passes for retries."""
+
+    monotonic: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], None] = time.sleep
+    # The system's source: copies of one snapshot must not pause in step.
+    random: Callable[[], float] = random.SystemRandom().random
+
+
+# The SDK's policies are generic in types that differ by transport: Any.
+class _Token(SansIOHTTPPolicy[Any, Any]):
+    """Puts the credential's token on each request; only on those for the resource manager itself."""
+
+    def __init__(self, who: TokenCredential, base_url: str) -> None:
+        super().__init__()
+        self._who = who
+        self._home = _origin(base_url)
+
+    def on_request(self, request: PipelineRequest[Any]) -> None:
+        """Authorize the request.
+
+        Raises:
+            ProviderError: it would carry the token elsewhere, or there is no token.
+        """
+        url = str(request.http_request.url)
+        if _origin(url) != self._home:
+            raise ProviderError("ForeignLink", f"Azure's answer leads elsewhere: {url[:200]}")
+        request.http_request.headers["Authorization"] = f"Bearer {self._token()}"
+
+    def _token(self) -> str:
+        try:
+            return self._who.get_token(SCOPE).token
+        except Misconfigured as error:
+            raise SkipProvider("NoCredentials", f"Azure's credentials are not set up: {error}") from error
+        except ProviderUnavailable:
+            raise
+        except ProviderError as error:
+            raise SkipProvider(error.code, f"Azure's credentials: {error.message}") from error
+
+
+def _origin(url: str) -> tuple[str, str | None, int | None]:
+    """Scheme, host and port of an address; links of the resource manager name the usual port."""
+    parts = urlsplit(url)
+    return parts.scheme, parts.hostname, parts.port or _PORTS.get(parts.scheme)
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """The clients of one subscription, over one pool of connections."""
+
+    compute: ComputeManagementClient
+    # What the compute client does not know (operations, networks, the activity log) is asked plainly.
+    arm: PipelineClient[HttpRequest, HttpResponse]
+    base_url: str
+    subscription: str
+
+    def send(self, request: HttpRequest) -> HttpResponse:
+        """Ask the resource manager plainly; a path is completed, and an answer that is an error is raised."""
+        if request.url.startswith("/"):
+            request.url = f"{self.base_url}{request.url}"
+        answer = self.arm.send_request(request)
+        answer.raise_for_status()
+        return answer
+
+
+def connect() -> Connection:
+    """The clients as the environment says.
+
+    Raises:
+        SkipProvider: no subscription is named, or no credentials are.
+    """
+    subscription = os.environ.get(SUBSCRIPTION, "")
+    if not subscription:
+        raise SkipProvider("NoCredentials", f"there are no credentials for Azure: set {SUBSCRIPTION}")
+    try:
+        who = credential()
+    except Misconfigured as error:
+        raise SkipProvider("NoCredentials", f"Azure's credentials are not set up: {error}") from error
+    return connection(who, subscription, os.environ.get(MANAGER_ENDPOINT, RESOURCE_MANAGER).rstrip("/"))
+
+
+def connection(
+    who: TokenCredential, subscription: str, base_url: str, transport: RequestsTransport | None = None
+) -> Connection:
+    """Clients that repeat nothing by themselves: `Calls` does. They wait for no operation and register no provider."""
+    transport = transport or RequestsTransport(connection_timeout=CONNECT_SECONDS, read_timeout=READ_SECONDS)
+    token = _Token(who, base_url)
+    policies = [
+        RequestIdPolicy(),
+        HeadersPolicy(),
+        UserAgentPolicy(base_user_agent="spotferry"),
+        RetryPolicy.no_retries(),
+        token,
+        CustomHookPolicy(),
+    ]
+    compute = ComputeManagementClient(
+        who, subscription, base_url, policies=policies, transport=transport, authentication_policy=token
+    )
+    arm: PipelineClient[HttpRequest, HttpResponse] = PipelineClient(base_url, policies=policies, transport=transport)
+    return Connection(compute, arm, base_url, subscription)
+
+
+class AzureApi:
+    """Gives out one connection, made on first use; safe to share between threads."""
+
+    def __init__(self, connect: Callable[[], Connection] = connect, pace: Pace | None = None) -> None:
+        self._connect = connect
+        self._pace = pace or Pace()
+        self._connection: Connection | None = None
+        self._lock = threading.Lock()
+
+    def begin(self, region: str) -> "Calls":
+        """Calls about one region that belong together: their deadline runs from now.
+
+        Raises:
+            SkipProvider: there are no credentials.
+        """
+        with self._lock:
+            # Making the clients loads thousands of classes, which is no call's time.
+            self._connection = self._connection or self._connect()
+            return Calls(self, self._connection, region, self._pace)
+
+
+@dataclass(frozen=True, slots=True)
+class Calls:
+    """Calls about one region; together they end within `TOTAL_SECONDS`."""
+
+    api: AzureApi
+    connection: Connection
+    region: str
+    pace: Pace
+    started: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "started", self.pace.monotonic())
+
+    def again(self) -> "Calls":
+        """The same region, with a deadline of its own: for the next page or batch of a long listing."""
+        return self.api.begin(self.region)
+
+    def ask(
+        self,
+        call: Callable[[Connection], _Answer],
+        refusal: Callable[[Failure, str], ProviderError] = call_error,
+    ) -> _Answer:
+        """Do a call, again while there is no verdict and time is left.
+
+        Args:
+            call: asks once.
+            refusal: the error to raise for a failure in a region.
+
+        Raises:
+            ProviderUnavailable: throttled, failing, unreachable or slow beyond the deadline.
+            SkipProvider, TryNextRegion: we may not.
+            ProviderError: as `refusal` says.
+        """
+        if not self._fits(0.0):
+            raise ProviderUnavailable("DeadlineExceeded", "no time was left for the call", self.region)
+        tries = 0
+        while True:
+            tries += 1
+            try:
+                return call(self.connection)
+            except (*VENDOR_ERRORS, *MALFORMED) as error:
+                failure = failure_of(error)
+                pause = self._pause(failure, tries)
+                if pause is None:
+                    raise refusal(failure, self.region) from error
+            self.pace.sleep(pause)
+
+    def wait(self, seconds: float) -> bool:
+        """Pause; False, and no pause, where no call would fit before the deadline after it."""
+        if not self._fits(seconds):
+            return False
+        self.pace.sleep(seconds)
+        return True
+
+    def _pause(self, failure: Failure, tries: int) -> float | None:
+        """How many seconds to wait before the next try; None: it was the last one."""
+        if not failure.transient or tries >= _TRIES:
+            return None
+        ceiling = min(_FIRST_PAUSE_SECONDS * 2 ** (tries - 1), _LONGEST_PAUSE_SECONDS)
+        asked = (failure.retry_after or timedelta(0)).total_seconds()
+        pause = max(ceiling * (0.5 + self.pace.random() / 2), asked)
+        return pause if self._fits(pause) else None
+
+    def _fits(self, pause: float) -> bool:
+        """One more try after that pause would end before the deadline, however long it took."""
+        one_try = CONNECT_SECONDS + READ_SECONDS
+        return self.pace.monotonic() - self.started + pause + one_try <= TOTAL_SECONDS

@@ -1,0 +1,243 @@
+"""Calls to Paperspace's API, version 1: JSON over HTTPS, repeated within a deadline, errors of ours only.
+
+Described at https://docs.digitalocean.com/reference/paperspace/api-reference/ and by the OpenAPI document behind it.
+"""
+
+import os
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import httpx
+
+from spotferry.providers.paperspace.credentials import ApiKey
+from spotferry.providers.paperspace.errors import (
+    MALFORMED,
+    NO_CREDENTIALS,
+    VENDOR_ERRORS,
+    Failure,
+    VendorError,
+    call_error,
+)
+from spotferry.providers.rest import Pace
+from spotferry.types.errors import Misconfigured, ProviderError, ProviderUnavailable
+
+# Any: JSON as the API gives it; whoever reads a field checks it.
+Json = Mapping[str, Any]
+Method = Literal["GET", "POST", "PATCH", "DELETE"]
+
+URL = "https://api.paperspace.com/v1"
+ENDPOINT = "PAPERSPACE_API_URL"
+"""Variable: leads to another endpoint, a laptop's."""
+CONNECT_SECONDS = 2.0
+READ_SECONDS = 7.0
+TOTAL_SECONDS = 19.0
+"""How long the calls that belong together may take in all, however often they are repeated."""
+_ONE_TRY_SECONDS = CONNECT_SECONDS + READ_SECONDS
+_FIRST_PAUSE_SECONDS = 0.5
+_LONGEST_PAUSE_SECONDS = 4.0
+_TRIES = 6
+PAGE = 120
+"""The most items of a page."""
+_MESSAGE_CHARACTERS = 500
+
+
+class PaperspaceApi:
+    """One client for the process, made on first use; safe to share between threads.
+
+    Args:
+        key: gives the API key when it is needed.
+        url: of the API; the environment's, or Paperspace's own, where none is given.
+        pace: time and chance.
+    """
+
+    def __init__(self, key: ApiKey, url: str = "", pace: Pace | None = None) -> None:
+        self._key = key
+        self._url = (url or os.environ.get(ENDPOINT, URL)).rstrip("/")
+        self.pace = pace or Pace()
+        self._lock = threading.Lock()
+        self._client: httpx.Client | None = None
+
+    def begin(self, region: str = "") -> "Calls":
+        """Calls that belong together: their deadline runs from now."""
+        return Calls(self, region)
+
+    def send(self, method: Method, path: str, parameters: Mapping[str, str], body: Json | None) -> httpx.Response:
+        """One try.
+
+        Raises:
+            Misconfigured: there is no key.
+            httpx.HTTPError, httpx.InvalidURL: no answer.
+        """
+        headers = {"Authorization": f"Bearer {self._key()}", "Accept": "application/json"}
+        address = f"{self._url}{path}"
+        answer = self._connected().request(method, address, params=parameters, json=body, headers=headers)
+        if answer.status_code == httpx.codes.UNAUTHORIZED:
+            self._key.forget()
+        return answer
+
+    def _connected(self) -> httpx.Client:
+        with self._lock:
+            if self._client is None:
+                timeout = httpx.Timeout(READ_SECONDS, connect=CONNECT_SECONDS)
+                # The environment's proxies and .netrc are not ours to follow with a key in hand.
+                self._client = httpx.Client(timeout=timeout, trust_env=False)
+            return self._client
+
+
+@dataclass(frozen=True, slots=True)
+class Calls:
+    """Calls that end together within `TOTAL_SECONDS`; `region` is named in their errors."""
+
+    api: PaperspaceApi
+    region: str
+    started: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "started", self.api.pace.monotonic())
+
+    def again(self) -> "Calls":
+        """The same, with a deadline of its own: for the next page of a long listing."""
+        return self.api.begin(self.region)
+
+    def get(self, path: str, parameters: Mapping[str, str] | None = None) -> Json:
+        """The object at a path.
+
+        Raises:
+            ProviderUnavailable: throttled, failing, unreachable, slow beyond the deadline, or no JSON object.
+            SkipProvider, TryNextRegion: we may not.
+            ProviderError: any other refusal.
+        """
+        return self._call("GET", path, parameters or {}, None)
+
+    def post(self, path: str, body: Json, refusal: Callable[[Failure, str], ProviderError] = call_error) -> Json:
+        """Make something; raises as `get` does, or what `refusal` makes of a failure. Only repeated when throttled."""
+        return self._call("POST", path, {}, body, refusal)
+
+    def patch(self, path: str) -> Json:
+        """Order something that may be ordered twice; raises as `get` does."""
+        return self._call("PATCH", path, {}, None)
+
+    def delete(self, path: str) -> Json:
+        """Delete something; raises as `get` does. What is gone already is no error."""
+        try:
+            return self._call("DELETE", path, {}, None)
+        except ProviderError as error:
+            if not is_gone(error):
+                raise
+            return {}
+
+    def _call(
+        self,
+        method: Method,
+        path: str,
+        parameters: Mapping[str, str],
+        body: Json | None,
+        refusal: Callable[[Failure, str], ProviderError] = call_error,
+    ) -> Json:
+        if not self._fits(0.0):
+            raise ProviderUnavailable("DeadlineExceeded", f"no time was left for {method} {path}", self.region)
+        tries = 0
+        while True:
+            tries += 1
+            answer, failure = self._try(method, path, parameters, body)
+            if failure is None:
+                return answer
+            pause = self._pause(failure, tries, method)
+            if pause is None:
+                raise refusal(failure, self.region)
+            self.api.pace.wait(pause)
+
+    def _try(
+        self, method: Method, path: str, parameters: Mapping[str, str], body: Json | None
+    ) -> tuple[Json, Failure | None]:
+        try:
+            answer = self.api.send(method, path, parameters, body)
+        except Misconfigured as error:
+            return {}, Failure(NO_CREDENTIALS, f"no credentials for Paperspace: {error}")
+        except VENDOR_ERRORS as error:
+            return {}, _no_answer(error)
+        return _read(answer)
+
+    def _pause(self, failure: Failure, tries: int, method: Method) -> float | None:
+        """How many seconds to wait before the next try; None: it was the last one."""
+        # Something made twice would be two: a call that makes anything is repeated only where it was certainly not
+        # carried out.
+        repeatable = failure.throttled or (failure.undecided and method != "POST")
+        if not repeatable or tries >= _TRIES:
+            return None
+        ceiling = min(_FIRST_PAUSE_SECONDS * 2.0 ** (tries - 1), _LONGEST_PAUSE_SECONDS)
+        pause = ceiling * (0.5 + self.api.pace.random() / 2)
+        return pause if self._fits(pause) else None
+
+    def _fits(self, pause: float) -> bool:
+        """One more try after that pause would end before the deadline, however long it took."""
+        return self.api.pace.monotonic() - self.started + pause + _ONE_TRY_SECONDS <= TOTAL_SECONDS
+
+
+def is_gone(error: ProviderError) -> bool:
+    """The API does not know what was asked about."""
+    return error.code in {"NOT_FOUND", "404"}
+
+
+def pages(calls: Calls, path: str, parameters: Mapping[str, str]) -> Iterator[Json]:
+    """The items of a listing, page after page, each with a deadline of its own.
+
+    Raises:
+        ProviderError: a page failed, or is not what the API promises; what came before it is not the whole.
+    """
+    asked = {**parameters, "limit": str(PAGE)}
+    while True:
+        answer = calls.get(path, asked)
+        items, more = answer.get("items"), answer.get("hasMore")
+        if not isinstance(items, list) or not isinstance(more, bool) or not all(isinstance(i, dict) for i in items):
+            raise ProviderUnavailable(MALFORMED, f"GET {path} answered without a list of items", calls.region)
+        yield from items
+        if not more:
+            return
+        following = answer.get("nextPage")
+        if not following or following == asked.get("after"):
+            raise ProviderUnavailable(MALFORMED, f"GET {path} has more pages and does not name the next", calls.region)
+        asked["after"] = str(following)
+        calls = calls.again()
+
+
+def text_of(item: Json, key: str, region: str) -> str:
+    """A text that every item of its kind has.
+
+    Raises:
+        ProviderUnavailable: this one has it not, so that nothing can be concluded from it.
+    """
+    value = item.get(key)
+    if not isinstance(value, str) or not value:
+        raise ProviderUnavailable(MALFORMED, f"Paperspace told of something without its {key!r}", region)
+    return value
+
+
+def _no_answer(error: VendorError) -> Failure:
+    return Failure(type(error).__name__, str(error)[:_MESSAGE_CHARACTERS], lost=True)
+
+
+def _read(answer: httpx.Response) -> tuple[Json, Failure | None]:
+    """The object in an answer, or what is wrong with it."""
+    try:
+        body = answer.json() if answer.content else {}
+    except ValueError:
+        body = None
+    if answer.is_success and isinstance(body, dict) and (body or answer.status_code == httpx.codes.NO_CONTENT):
+        return body, None
+    if answer.is_success:
+        words = f"{answer.request.method} {answer.request.url.path} answered no JSON object"
+        return {}, Failure(MALFORMED, words, answer.status_code, lost=True)
+    said = body if isinstance(body, dict) else {}
+    code = said.get("code")
+    message = str(said.get("message") or f"HTTP {answer.status_code}")
+    words = "; ".join([message, *_issues(said)])[:_MESSAGE_CHARACTERS]
+    return {}, Failure(code if isinstance(code, str) and code else str(answer.status_code), words, answer.status_code)
+
+
+def _issues(said: Json) -> list[str]:
+    issues = said.get("issues")
+    found = issues if isinstance(issues, list) else []
+    return [str(issue["message"]) for issue in found if isinstance(issue, dict) and issue.get("message")]
