@@ -142,8 +142,8 @@ def fresh_after_a_loss() -> Iterator[None]:
     """Every machine is told to begin from nothing."""
     original = SayWord.start
 
-    def start(self: SayWord, view: View, instance_id: str) -> Any:
-        told = original(self, view, instance_id)
+    def start(self: SayWord, view: View) -> Any:
+        told = original(self, view)
         return told | ({"mode": "fresh"} if told["mode"] == "restore" else {})
 
     with patch.object(SayWord, "start", start):
@@ -155,8 +155,8 @@ def finished_tasks_run_again() -> Iterator[None]:
     """What a machine is to do does not look at whether the task is over."""
     original = SayWord.start
 
-    def start(self: SayWord, view: View, instance_id: str) -> Any:
-        told = original(self, view, instance_id)
+    def start(self: SayWord, view: View) -> Any:
+        told = original(self, view)
         return told | ({"mode": "restore" if told["checkpoints"] else "fresh"} if told["mode"] == "finalize" else {})
 
     with patch.object(SayWord, "start", start):

@@ -7,7 +7,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from spotferry.domain import events as e
-from spotferry.domain.ledger import CHUNK_BYTES
 from spotferry.domain.owed import owed
 from spotferry.domain.view import View
 from spotferry.ports.cloud import ObjectStore
