@@ -50,10 +50,12 @@ def emulator(state_dir: Path) -> Iterator[str]:
                 process.kill()
 
 
-def create_tables(host: str) -> TableNames:
-    """A new set of tables, as the models describe them."""
+def create_tables(host: str, prefix: str = "") -> TableNames:
+    """A new set of tables, as the models describe them; processes that share an emulator need prefixes of their own."""
     number = next(_numbers)
-    names = TableNames(*(f"{table}-{number}" for table in ("jobs", "instances", "checkpoints", "timeline", "bans")))
+    names = TableNames(
+        *(f"{prefix}{table}-{number}" for table in ("jobs", "instances", "checkpoints", "timeline", "bans"))
+    )
     for model in models_of(bind(names, REGION, host)):
         model.create_table(wait=True, billing_mode="PAY_PER_REQUEST")
     return names

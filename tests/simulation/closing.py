@@ -70,7 +70,8 @@ def _check_bill(referee: Referee, attempt: Attempt, now: datetime) -> None:
     ledger = attempt_cost(attempt, now).machine_usd
     slack = attempt.price * Decimal((2 * MINIMUM_BILLED) // _SECOND) / 3600
     # Nobody could be asked who ended it, so that it may be billed though its cloud does not: never the other way round.
-    untold = attempt.ended_by != "cloud" and ledger >= bill
+    # A machine whose id was never heard of is billed by its agent's words: a guess either way.
+    untold = (attempt.ended_by != "cloud" and ledger >= bill) or not attempt.allocated_id
     if abs(bill - ledger) > slack and not untold and not _at_the_boundary(referee.machines_of(attempt.cedana_id)):
         words = f"{attempt.cedana_id[:6]}: the ledger has {ledger:.6f}, the bill {bill:.6f}"
         referee.violated("the ledger is the bill", words)

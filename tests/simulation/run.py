@@ -72,7 +72,9 @@ def simulate(seeds: Sequence[int], host: str = "") -> Total:
 def _wired(host: str) -> DynamoStore:
     """A store over tables of its own."""
     os.environ.update(CREDENTIALS)
-    return DynamoStore(create_tables(host), Policy(), host=host, region=REGION, pause=lambda _: None)
+    return DynamoStore(
+        create_tables(host, f"p{os.getpid()}-"), Policy(), host=host, region=REGION, pause=lambda _: None
+    )
 
 
 def wide(seeds: Sequence[int], host: str = "") -> Total:

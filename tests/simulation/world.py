@@ -210,7 +210,8 @@ class World:
     def request(self, path: str, who: str, body: Json, answer: Any) -> None:  # Any: the host's own callback
         """A call of an agent's."""
         name = f"{path} {body.get('event', '')} of {who[7:13]}"
-        debts = self._debts.setdefault(f"{name} {body.get('nonce', '')}", [])
+        same = f"{name} {body.get('nonce', '')} {(body.get('data') or {}).get('kind', '')}"
+        debts = self._debts.setdefault(same, [])
         self.api.call(Parcel(name, lambda: self.handlers.agent(path, who, body), debts), answer)
 
     def put_chunk(self, url: str, body: bytes) -> str | None:

@@ -119,7 +119,8 @@ class PollStatus:
             event = _event(attempt, seen.get(attempt.cedana_id), said.get(attempt.cedana_id))
             if isinstance(event, e.MachineGone) and event.ended_by == "launch":
                 view = self._settle(view, attempt)
-                event = None if view.attempts[attempt.cedana_id].is_gone else event
+                known = view.attempts.get(attempt.cedana_id)  # closed by somebody else meanwhile: not loaded any more
+                event = None if known is None or known.is_gone else event
             if event is not None:
                 polled.count(event)
                 view = change(view.job.job_id, event, attempt.cedana_id)
