@@ -137,7 +137,7 @@ def test_restore_falls_back_to_the_checkpoint_before(tmp_path: Path) -> None:
     good, bad = fake.store(m.tar_gz({"state": "good "})), fake.store(m.tar_gz({"state": "bad "}))
     del fake.bucket.objects[bad["sha256"]]
     fake.plan["checkpoints"] = [
-        {"number": 4, "engine": "criu", "parts": [{"name": WORKDIR_PART, **good}]},
+        {"number": 4, "engine": "unheard-of", "parts": [{"name": WORKDIR_PART, **good}]},
         {"number": 3, "engine": "workdir", "parts": [{"name": WORKDIR_PART, **bad}]},
         {"number": 2, "engine": "workdir", "parts": [{"name": WORKDIR_PART, **good}]},
     ]
@@ -145,7 +145,7 @@ def test_restore_falls_back_to_the_checkpoint_before(tmp_path: Path) -> None:
         machine.over()
     (started,) = fake.reported("task_started")
     assert started["restored_from"] == 2
-    assert "criu" in started["why_not"]
+    assert "unheard-of" in started["why_not"]
     assert "checkpoint 3" in started["why_not"]
     assert fake.log == b"good 2\n"
 
