@@ -19,7 +19,8 @@ from spotferry.providers.gcp.errors import (
     launch_error,
     operation_failure,
 )
-from spotferry.providers.gcp.verdicts import LAUNCH_ERRORS, REFINEMENTS, UNKNOWN, verdict_of
+from spotferry.providers.gcp.verdicts import LAUNCH_ERRORS, REFINEMENTS, verdict_of
+from spotferry.providers.verdict import UNKNOWN
 from spotferry.types.errors import (
     CapacityError,
     LaunchRefused,

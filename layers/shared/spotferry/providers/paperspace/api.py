@@ -3,7 +3,6 @@
 Described at https://docs.digitalocean.com/reference/paperspace/api-reference/ and by the OpenAPI document behind it.
 """
 
-import os
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -11,7 +10,7 @@ from typing import Any, Literal
 
 import httpx
 
-from spotferry.providers.paperspace.credentials import ApiKey
+from spotferry.providers.paperspace.credentials import ApiKey, endpoint
 from spotferry.providers.paperspace.errors import (
     MALFORMED,
     NO_CREDENTIALS,
@@ -27,9 +26,6 @@ from spotferry.types.errors import Misconfigured, ProviderError, ProviderUnavail
 Json = Mapping[str, Any]
 Method = Literal["GET", "POST", "PATCH", "DELETE"]
 
-URL = "https://api.paperspace.com/v1"
-ENDPOINT = "PAPERSPACE_API_URL"
-"""Variable: leads to another endpoint, a laptop's."""
 CONNECT_SECONDS = 2.0
 READ_SECONDS = 7.0
 TOTAL_SECONDS = 19.0
@@ -54,7 +50,7 @@ class PaperspaceApi:
 
     def __init__(self, key: ApiKey, url: str = "", pace: Pace | None = None) -> None:
         self._key = key
-        self._url = (url or os.environ.get(ENDPOINT, URL)).rstrip("/")
+        self._url = url.rstrip("/") or endpoint()
         self.pace = pace or Pace()
         self._lock = threading.Lock()
         self._client: httpx.Client | None = None
