@@ -85,13 +85,6 @@ def view_in(state: JobState, *, policy: Policy | None = None, **job_changes: obj
     return a_view(a_job(state, **fields), older, owner, policy=policy)
 
 
-def with_successor(view: View, **changes: object) -> View:
-    """The view with a second attempt (i-2) that waits for the job."""
-    job = view.job
-    view = view.with_attempt(an_attempt(2, **changes))
-    return view.with_job(epoch=2, successor_id=SUCCESSOR, open_attempts=(*job.open_attempts, SUCCESSOR))
-
-
 def a_manifest(number: int = 1, epoch: int = 1, *, exit_code: int | None = None) -> Manifest:
     """A checkpoint's manifest; of a finished task if it has an exit code."""
     part = ArchivePart(name="workdir.tar.gz", key=f"checkpoints/{JOB_ID}/{epoch}/n{number}/workdir.tar.gz",
