@@ -53,8 +53,9 @@ class GceMetadata:
             raise
 
     def _read(self, path: str, query: Mapping[str, str]) -> Tuple[str, str]:
+        asked = f"?{urllib.parse.urlencode(query)}" if query else ""
         request = urllib.request.Request(  # noqa: S310  (the cloud's own host, or the vendor's own variable)
-            f"{self._base}{path}?{urllib.parse.urlencode(query)}", headers={"Metadata-Flavor": "Google"}
+            self._base + path + asked, headers={"Metadata-Flavor": "Google"}
         )
         patience = ANSWER_SECONDS + (WAIT_SECONDS if query else 0)
         try:
