@@ -22,9 +22,10 @@ from local.arm_model import SUBSCRIPTION
 from spotferry.ports.cloud import CloudProvider, RegionSettings, SettlesLaunches
 from spotferry.providers.azure import api as azure_api
 from spotferry.providers.azure import launch, sweep
-from spotferry.providers.azure.api import AzureApi, Connection, Pace
+from spotferry.providers.azure.api import AzureApi, Connection
 from spotferry.providers.azure.provider import AzureProvider
 from spotferry.providers.context import ProviderContext
+from spotferry.providers.pace import Pace
 from spotferry.types.errors import CapacityError, NotYet
 from spotferry.types.instance import Attempt, Candidate, Offer
 from tests.contract.face_cloud import FaceCloud

@@ -25,7 +25,7 @@ def build(context: ProviderContext) -> CloudProvider:
 
 
 class AzureProvider:
-    """Azure: implements `ports.cloud.CloudProvider` and settles slow launches; keeps clients and images alone."""
+    """Azure: implements `ports.cloud.CloudProvider` and `SettlesLaunches`; keeps clients and images alone."""
 
     def __init__(self, context: ProviderContext, api: AzureApi) -> None:
         self._context = context

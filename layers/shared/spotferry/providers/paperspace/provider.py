@@ -36,7 +36,7 @@ def build(context: ProviderContext) -> CloudProvider:
 
 
 class PaperspaceProvider:
-    """Paperspace: implements `ports.cloud.CloudProvider`; keeps the client and the templates, nothing about machines.
+    """Paperspace: implements `ports.cloud.CloudProvider` and `SettlesLaunches`; keeps client and templates alone.
 
     The API has no idempotency token and machines have no tags. The machine's name is both: it is looked up before a
     machine is made, and again afterwards, and of machines that two deliveries made at the same time the oldest is kept.
