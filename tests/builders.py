@@ -12,7 +12,6 @@ from spotferry.types import ArchivePart, Attempt, AttemptPhase, CheckpointReason
 NOW = datetime(2026, 5, 4, 12, 0, 0, tzinfo=UTC)
 JOB_ID = "j-test"
 OWNER = "i-1"
-SUCCESSOR = "i-2"
 OTHER = "i-0"
 SHA = "ab" * 32
 
