@@ -157,6 +157,17 @@ def call_error(failure: Failure, region: str) -> ProviderError:
     return ProviderError(failure.code, failure.message, region)
 
 
+class NotThere(ProviderError):
+    """There is no such thing, nor a group that could hold it."""
+
+
+def missing_or_error(failure: Failure, region: str) -> ProviderError:
+    """As `call_error`; NotThere where the question was about a thing that there is none of."""
+    if failure.not_found:
+        return NotThere(failure.code, failure.message, region)
+    return call_error(failure, region)
+
+
 def _verdict(failure: Failure) -> Verdict:
     known = verdict_of(failure.code, failure.message)
     if known is None and (failure.status == _NOT_AUTHENTICATED or failure.code == ClientAuthenticationError.__name__):
