@@ -3,8 +3,6 @@
 from datetime import timedelta
 
 import pytest
-
-pytest.importorskip("google.cloud.compute_v1", reason="google-cloud-compute is not installed")
 from google.auth.exceptions import RefreshError, TransportError
 from google.cloud.compute_v1 import Operation
 from google.protobuf.json_format import ParseError
