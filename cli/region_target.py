@@ -1,7 +1,7 @@
 """Which deployment's launch regions are meant, and its part of the parameter store.
 
 The settings are written with the operator's own AWS credentials and not through the broker, which can only read them:
-docs/decisions/0030-regions-by-the-operator.md.
+docs/decisions/0014-regions-by-the-operator.md.
 """
 
 import os

@@ -23,20 +23,9 @@ The only place that knows a vendor's exception: everything above sees `spotferry
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from datetime import timedelta
 
-from spotferry.types.errors import BanScope, CapacityError, UnknownLaunchError
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """What follows from a refusal: the class of the error, how far it reaches, how long it stands."""
-
-    error: type[CapacityError]
-    scope: BanScope
-    ban_for: timedelta
-
+from spotferry.providers.verdict import UNKNOWN, Verdict
+from spotferry.types.errors import CapacityError
 
 LAUNCH_CODES: Mapping[str, Verdict] = {}
 """Exact codes of a refused launch. Take the narrowest scope that is true."""
@@ -44,9 +33,7 @@ LAUNCH_CODES: Mapping[str, Verdict] = {}
 
 def launch_error(code: str, message: str, region: str) -> CapacityError:
     """The exception to raise for a launch that was refused; a code that no table knows keeps the cloud's words."""
-    unknown = Verdict(UnknownLaunchError, UnknownLaunchError.default_scope, UnknownLaunchError.default_ban)
-    verdict = LAUNCH_CODES.get(code, unknown)
-    return verdict.error(code, message, region, scope=verdict.scope, ban_for=verdict.ban_for)
+    return LAUNCH_CODES.get(code, UNKNOWN).error_of(code, message, region)
 '''
 
 _PROVIDER = '''"""The cloud `@NAME@`, as the broker launches on it."""

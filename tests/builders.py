@@ -12,7 +12,6 @@ from spotferry.types import ArchivePart, Attempt, AttemptPhase, CheckpointReason
 NOW = datetime(2026, 5, 4, 12, 0, 0, tzinfo=UTC)
 JOB_ID = "j-test"
 OWNER = "i-1"
-SUCCESSOR = "i-2"
 OTHER = "i-0"
 SHA = "ab" * 32
 
@@ -83,13 +82,6 @@ def view_in(state: JobState, *, policy: Policy | None = None, **job_changes: obj
     over = {"exit_code": 0} if state is JobState.FINALIZING else {}
     fields = {"epoch": 1, "owner_id": OWNER, "open_attempts": (OWNER,), **held, **over, **job_changes}
     return a_view(a_job(state, **fields), older, owner, policy=policy)
-
-
-def with_successor(view: View, **changes: object) -> View:
-    """The view with a second attempt (i-2) that waits for the job."""
-    job = view.job
-    view = view.with_attempt(an_attempt(2, **changes))
-    return view.with_job(epoch=2, successor_id=SUCCESSOR, open_attempts=(*job.open_attempts, SUCCESSOR))
 
 
 def a_manifest(number: int = 1, epoch: int = 1, *, exit_code: int | None = None) -> Manifest:

@@ -18,11 +18,12 @@ from local.ec2 import public_image_id
 from spotferry.ports.cloud import CloudProvider, RegionSettings
 from spotferry.providers.aws import api as aws_api
 from spotferry.providers.aws import launch
-from spotferry.providers.aws.api import AwsApi, Pace
+from spotferry.providers.aws.api import AwsApi
 from spotferry.providers.aws.describe import IDS_A_CALL
 from spotferry.providers.aws.images import PUBLIC_PARAMETERS
 from spotferry.providers.aws.provider import AwsProvider
 from spotferry.providers.context import ProviderContext
+from spotferry.providers.pace import Pace
 from spotferry.types.instance import Candidate, Offer
 from tests.contract.face_cloud import FaceCloud, SkippedTime
 from tests.contract.provider_contract_world import World

@@ -22,12 +22,13 @@ from local.arm_model import SUBSCRIPTION
 from spotferry.ports.cloud import CloudProvider, RegionSettings, SettlesLaunches
 from spotferry.providers.azure import api as azure_api
 from spotferry.providers.azure import launch, sweep
-from spotferry.providers.azure.api import AzureApi, Connection, Pace
+from spotferry.providers.azure.api import AzureApi, Connection
 from spotferry.providers.azure.provider import AzureProvider
 from spotferry.providers.context import ProviderContext
+from spotferry.providers.pace import Pace
 from spotferry.types.errors import CapacityError, NotYet
 from spotferry.types.instance import Attempt, Candidate, Offer
-from tests.contract.face_cloud import FaceCloud
+from tests.contract.face_cloud import FaceCloud, SkippedTime
 from tests.contract.provider_contract_world import World
 from tests.contract.waiting import wait_until
 
@@ -38,20 +39,8 @@ _OTHER_TESTS = 150
 """Machines that the other tests of the module leave: a list of Azure has all of the subscription."""
 
 
-class SkippedTime(threading.local):
-    """Pauses that pass at once for the thread that makes them, and still count against its deadlines."""
-
-    skipped = 0.0
-
-    def pace(self) -> Pace:
-        """What the adapter is given."""
-        return Pace(monotonic=self._monotonic, sleep=self._sleep)
-
-    def _monotonic(self) -> float:
-        return time.monotonic() + self.skipped
-
-    def _sleep(self, seconds: float) -> None:
-        self.skipped += seconds
+class OwnTime(SkippedTime, threading.local):
+    """Skipped time of each thread's own: the contract launches from several at once."""
 
 
 class AzureFace(FaceCloud):
@@ -94,7 +83,8 @@ class AzureFace(FaceCloud):
 
     def _provider(self, world: World, connect: Callable[[], Connection]) -> CloudProvider:
         context = ProviderContext(world.deployment, lambda _attempt: world.user_data, world.clock)
-        return AzureProvider(context, AzureApi(connect, SkippedTime().pace()))
+        time = OwnTime()
+        return AzureProvider(context, AzureApi(connect, Pace(monotonic=time.monotonic, sleep=time.sleep)))
 
     def _connect(self, url: str) -> Connection:
         return azure_api.connection(self, SUBSCRIPTION, f"{url}/_azure/arm")

@@ -20,9 +20,10 @@ from spotferry.ports.cloud import CloudProvider, RegionSettings, SettlesLaunches
 from spotferry.providers.context import ProviderContext
 from spotferry.providers.gcp import api as gcp_api
 from spotferry.providers.gcp import launch
-from spotferry.providers.gcp.api import Clients, GcpApi, Pace
+from spotferry.providers.gcp.api import Clients, GcpApi
 from spotferry.providers.gcp.describe import PAGE
 from spotferry.providers.gcp.provider import GcpProvider
+from spotferry.providers.pace import Pace
 from spotferry.types.errors import CapacityError, NotYet
 from spotferry.types.instance import Attempt, Candidate, Offer
 from tests.contract.face_cloud import FaceCloud, SkippedTime

@@ -8,7 +8,7 @@ import boto3
 import pytest
 
 from spotferry.ports.cloud import RegionSettings
-from spotferry.providers.aws.api import Pace
+from spotferry.providers.pace import Pace
 from spotferry.types.instance import Attempt, Candidate
 from tests.contract.aws_cloud import AwsCloud, an_m5
 from tests.contract.live_cloud import LiveCloud, nothing_left

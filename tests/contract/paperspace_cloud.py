@@ -14,11 +14,11 @@ import pytest
 from local import paperspace, paperspace_facts
 from spotferry.ports.cloud import CloudProvider, RegionSettings
 from spotferry.providers.context import ProviderContext, no_secret
+from spotferry.providers.pace import Pace
 from spotferry.providers.paperspace import api as paperspace_api
 from spotferry.providers.paperspace.api import PAGE, Method, PaperspaceApi
 from spotferry.providers.paperspace.credentials import ApiKey
 from spotferry.providers.paperspace.provider import USER_DATA_LIMIT_BYTES, PaperspaceProvider
-from spotferry.providers.rest import Pace
 from spotferry.types.instance import Attempt, Candidate, Offer
 from tests.contract.face_cloud import FaceCloud, SkippedTime
 from tests.contract.provider_contract_world import World
@@ -30,7 +30,7 @@ class CountedApi(PaperspaceApi):
     def __init__(self, face: "PaperspaceCloud", url: str, *, has_key: bool = True) -> None:
         time = SkippedTime()
         key = ApiKey((lambda _name: paperspace.API_KEY) if has_key else no_secret)
-        super().__init__(key, url, Pace(wait=time.sleep, monotonic=time.monotonic))
+        super().__init__(key, url, Pace(monotonic=time.monotonic, sleep=time.sleep))
         self._face = face
 
     def send(

@@ -15,12 +15,13 @@ from botocore.exceptions import ClientError
 
 from spotferry.catalog.disk_prices import disk_usd_gib_month
 from spotferry.domain.interruption_rates import class_rate
-from spotferry.providers.aws.api import AwsApi, Pace, Service
+from spotferry.providers.aws.api import AwsApi, Service
 from spotferry.providers.aws.placement_scores import FACTORS, FAMILIES_A_REGION
 from spotferry.providers.aws.pricing import AwsPricing
 from spotferry.providers.aws.pricing_list import read_prices
 from spotferry.providers.aws.zones import ZoneNames
 from spotferry.providers.context import PricingContext
+from spotferry.providers.pace import Pace
 from spotferry.types.errors import ProviderError, SkipProvider
 from tests.contract.local_cloud import LocalCloud, local_cloud
 

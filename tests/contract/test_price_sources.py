@@ -28,9 +28,6 @@ from spotferry.types.provider import PricingModel, TellsInterruptionRates
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
 
-pytest.importorskip("google.auth", reason="google-auth is not installed")
-pytest.importorskip("azure.identity", reason="azure-identity is not installed")
-
 NOW = datetime(2026, 12, 1, 8, tzinfo=UTC)
 REGION = {"gcp": "us-central1", "azure": "eastus"}
 BOTH = pytest.mark.parametrize("name", ["gcp", "azure"])

@@ -4,8 +4,6 @@ from collections.abc import Iterator
 
 import pytest
 
-pytest.importorskip("google.cloud.compute_v1", reason="google-cloud-compute is not installed")
-
 from local.gcp_pricing import environment
 from spotferry.ports.cloud import CloudProvider
 from spotferry.providers.gcp import launch

@@ -6,8 +6,6 @@ from collections.abc import Iterator
 
 import pytest
 
-pytest.importorskip("functions_framework", reason="functions-framework is not installed")
-
 from local.gcp_audit import headers, log_entry
 from spotferry.providers.gcp.notices import parse
 from tests.functions.deployment import ROOT

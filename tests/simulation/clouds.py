@@ -1,6 +1,6 @@
 """Two clouds over the local market, in process: one takes client tokens, one goes by the machine's name."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Protocol
@@ -209,17 +209,6 @@ class SimCloud:
         return self._market.get(attempt.allocated_id).price_usd_hour
 
 
-class SimClouds:
-    """The clouds by name."""
-
-    def __init__(self, clouds: Mapping[str, object]) -> None:
-        self._clouds = clouds
-
-    def provider(self, name: str) -> object:
-        """The cloud of this name."""
-        return self._clouds[name]
-
-
 def _is_for(machine: Machine, instance: Instance) -> bool:
     return tags_of(machine).get("spotferry:instance") == instance.cedana_id
 
@@ -254,8 +243,3 @@ def _said(machine: Machine) -> ProviderEvent | None:
         marked_for_termination=True,
         termination_time=int(machine.notice.due_at.timestamp()),
     )
-
-
-def with_region(regions: Iterable[tuple[str, str]]) -> list[RegionSettings]:
-    """Launch regions."""
-    return [RegionSettings(provider=provider, region=region) for provider, region in regions]

@@ -11,7 +11,6 @@ from local.template import Template
 NO_RESOURCE_LEVEL = {
     "ec2:DescribeAvailabilityZones",
     "ec2:DescribeImages",
-    "ec2:DescribeInstanceStatus",
     "ec2:DescribeInstanceTypeOfferings",
     "ec2:DescribeInstanceTypes",
     "ec2:DescribeInstances",
@@ -19,7 +18,6 @@ NO_RESOURCE_LEVEL = {
     "ec2:DescribeSpotInstanceRequests",
     "ec2:DescribeSpotPriceHistory",
     "ec2:GetSpotPlacementScores",
-    "ec2:DescribeSubnets",
     "pricing:GetProducts",
     "sts:GetWebIdentityToken",
 }

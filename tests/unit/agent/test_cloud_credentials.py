@@ -49,6 +49,7 @@ class _Metadata(BaseHTTPRequestHandler):
     def _answer(self, body: bytes | None) -> None:
         self.send_response(404 if body is None else 200)
         self.send_header("Content-Length", str(len(body or b"")))
+        self.send_header("Metadata-Flavor", "Google")
         self.end_headers()
         self.wfile.write(body or b"")
 

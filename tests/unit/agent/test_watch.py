@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from spotferry.agent.ec2_metadata import Metadata
+from spotferry.agent.ec2_metadata import Ec2Metadata
 from spotferry.agent.watch import AwsWatcher, Notice, Watch, watcher_of
 from tests.unit.agent.clocks import ManualClock
 from tests.unit.agent.fake_broker import FakeBroker
@@ -45,7 +45,7 @@ def test_session_is_renewed_when_refused_and_by_age(service: FakeBroker) -> None
     assert watcher() == []
     assert metadata._token == "session"
     metadata._token = "old"
-    clock.now += Metadata.TOKEN_SECONDS / 2
+    clock.now += Ec2Metadata.TOKEN_SECONDS / 2
     metadata._read = lambda path: b"[]" if path else b""  # type: ignore[method-assign]  # what counts is that the token was renewed before
     with pytest.raises(ValueError, match="not a JSON object"):
         watcher()

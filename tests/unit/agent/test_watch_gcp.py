@@ -104,17 +104,17 @@ class _Stranger(BaseHTTPRequestHandler):
 
 
 @pytest.fixture
-def stranger() -> Iterator[gce_metadata.Metadata]:
+def stranger() -> Iterator[gce_metadata.GceMetadata]:
     """A client that reached something else than Google's server."""
     with ThreadingHTTPServer(("127.0.0.1", 0), _Stranger) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.05,))
         thread.start()
-        yield gce_metadata.Metadata({"GCE_METADATA_HOST": f"127.0.0.1:{server.server_address[1]}"})
+        yield gce_metadata.GceMetadata({"GCE_METADATA_HOST": f"127.0.0.1:{server.server_address[1]}"})
         server.shutdown()
         thread.join()
 
 
-def test_what_is_not_googles_server_is_not_believed(stranger: gce_metadata.Metadata) -> None:
+def test_what_is_not_googles_server_is_not_believed(stranger: gce_metadata.GceMetadata) -> None:
     """An answer without Google's mark is no notice, and neither is an error."""
     with pytest.raises(ValueError, match="not Google's"):
         stranger.changed("instance/preempted")
@@ -126,4 +126,4 @@ def test_the_watcher_of_gcp() -> None:
     """It is found by the cloud's name, and asks the cloud's own host unless the variable says otherwise."""
     watcher = watcher_of("gcp", ManualClock())
     assert isinstance(watcher, GcpWatcher)
-    assert gce_metadata.Metadata({})._base == "http://169.254.169.254/computeMetadata/v1/"
+    assert gce_metadata.GceMetadata({})._base == "http://169.254.169.254/computeMetadata/v1/"

@@ -54,6 +54,13 @@ def test_families(instance_type: str, family: str) -> None:
     assert reached("family", instance_type) == [("spot", f"r/*/{family}")]
 
 
+@pytest.mark.parametrize(("gpus", "family"), [(0, "n1-*"), (1, "n1-standard-4")])
+def test_families_of_google_cloud(gpus: int, family: str) -> None:
+    """Quotas of processors are by the letters before the hyphen; those of GPUs are not, so such a type is alone."""
+    machine = Instance(provider="gcp", region="r", instance_type="n1-standard-4", accelerator_count=gpus)
+    assert patterns("spot", machine, CapacityError("Code", "words", scope="family")) == [("spot", f"r/*/{family}")]
+
+
 @pytest.mark.parametrize(
     ("pattern", "text", "fits"),
     [

@@ -12,7 +12,8 @@ from urllib.parse import parse_qsl, urlsplit
 import pytest
 import urllib3
 
-from spotferry.providers.rest import Pace, RestApi
+from spotferry.providers.pace import Pace
+from spotferry.providers.rest import RestApi
 from spotferry.types.errors import ProviderError
 
 Body = Mapping[str, Any]  # Any: JSON, wrong JSON among it
@@ -99,7 +100,7 @@ class Patience:
 
     def pace(self) -> Pace:
         """For an API: chance is at its most."""
-        return Pace(self.wait, lambda: self.now, lambda: 1.0)
+        return Pace(monotonic=lambda: self.now, sleep=self.wait, random=lambda: 1.0)
 
 
 def replayed(pool: ReplayedPool, base: str = "https://api.example", token: str = "") -> RestApi:

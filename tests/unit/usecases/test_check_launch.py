@@ -19,7 +19,7 @@ def lost(world: World) -> Job:
 
 def test_the_machine_is_found_by_its_tag(world: World, lost: Job) -> None:
     """The machine is recorded without another launch call, and found by its id from then on."""
-    world.settle_launch(lost.job_id, world.attempt(lost).cedana_id)
+    world.check_launch(lost.job_id, world.attempt(lost).cedana_id)
     attempt = world.attempt(lost)
     assert attempt.allocated_id
     assert world.cloud.calls["create"] == 1
@@ -29,8 +29,8 @@ def test_the_machine_is_found_by_its_tag(world: World, lost: Job) -> None:
 def test_a_check_that_comes_twice_costs_one_read(world: World, lost: Job) -> None:
     """What is settled is left alone: the cloud is not asked again."""
     instance_id = world.attempt(lost).cedana_id
-    world.settle_launch(lost.job_id, instance_id)
-    world.settle_launch(lost.job_id, instance_id)
+    world.check_launch(lost.job_id, instance_id)
+    world.check_launch(lost.job_id, instance_id)
     assert world.cloud.calls["find"] == 1
     assert world.store.saves == 2
 
@@ -38,7 +38,7 @@ def test_a_check_that_comes_twice_costs_one_read(world: World, lost: Job) -> Non
 def test_a_look_up_that_failed_proves_nothing(world: World, lost: Job) -> None:
     """No second machine is asked for while the first may be there; the next poll sends the question again."""
     world.cloud.refuse(ProviderUnavailable("Timeout", "no answer"), on="find")
-    world.settle_launch(lost.job_id, world.attempt(lost).cedana_id)
+    world.check_launch(lost.job_id, world.attempt(lost).cedana_id)
     assert world.cloud.calls["create"] == 1
     world.poll()
     world.perform()
@@ -49,15 +49,15 @@ def test_an_attempt_that_was_given_up_is_not_asked_for(world: World, lost: Job) 
     """After a cancel nothing is launched any more."""
     world.steer("cancel", lost.job_id, "ann")
     world.cloud.hidden = True
-    world.settle_launch(lost.job_id, world.attempt(lost).cedana_id)
+    world.check_launch(lost.job_id, world.attempt(lost).cedana_id)
     assert world.cloud.calls["create"] == 1
 
 
 def test_an_unknown_attempt_is_left_alone(world: World) -> None:
     """A message about nothing that exists does nothing."""
     job = world.submit()
-    world.settle_launch(job.job_id, "i-none")
-    world.settle_launch("j-none", "i-none")
+    world.check_launch(job.job_id, "i-none")
+    world.check_launch("j-none", "i-none")
     assert world.cloud.calls == {}
 
 
@@ -89,7 +89,7 @@ def test_a_machine_whose_agent_reported_is_never_asked_for_again(world: World, l
     attempt = world.attempt(lost)
     world.hello(attempt)
     world.cloud.terminate(attempt.cedana_id)
-    world.settle_launch(lost.job_id, attempt.cedana_id)
+    world.check_launch(lost.job_id, attempt.cedana_id)
     world.create_instance(lost.job_id)
     assert world.cloud.calls["create"] == 1
     assert not world.attempt(lost).is_gone
@@ -102,10 +102,10 @@ def test_a_machine_that_reported_and_is_not_shown_any_more_is_gone_once_it_is_si
     world.cloud.hidden = True
     world.clock.move(minutes=6)
     world.beat(attempt, "setting_up")
-    world.settle_launch(lost.job_id, attempt.cedana_id)
+    world.check_launch(lost.job_id, attempt.cedana_id)
     assert not world.attempt(lost).is_gone
     world.clock.move(minutes=6)
-    world.settle_launch(lost.job_id, attempt.cedana_id)
+    world.check_launch(lost.job_id, attempt.cedana_id)
     assert world.attempt(lost).is_gone
     assert world.attempt(lost).billed_until == world.attempt(lost).last_seen
     assert world.state(lost) is JobState.PENDING
@@ -120,7 +120,7 @@ def test_a_machine_that_left_before_its_id_was_heard_of_is_billed_until_its_last
     left_at = world.attempt(lost).released_at
     world.cloud.terminate(attempt.cedana_id)
     world.clock.move(minutes=20)
-    world.end_instance(lost.job_id, attempt.cedana_id)
+    world.destroy_instance(lost.job_id, attempt.cedana_id)
     gone = world.attempt(lost, 0)
     assert gone.is_gone
     assert gone.billed_until == left_at

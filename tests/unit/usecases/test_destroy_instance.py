@@ -23,20 +23,20 @@ def test_an_order_may_come_twice(world: World) -> None:
     """Ending a machine again, or one that is gone, does no harm."""
     job, attempt = world.running()
     world.report(attempt, "task_exited", exit_code=0)
-    world.end_instance(job.job_id, attempt.cedana_id)
-    world.end_instance(job.job_id, attempt.cedana_id)
+    world.destroy_instance(job.job_id, attempt.cedana_id)
+    world.destroy_instance(job.job_id, attempt.cedana_id)
     world.cloud.finish_ending()
     world.poll()
-    world.end_instance(job.job_id, attempt.cedana_id)
+    world.destroy_instance(job.job_id, attempt.cedana_id)
     assert world.cloud.calls["destroy"] == 2
 
 
 def test_a_machine_that_nobody_wants_ended_is_left_alone(world: World) -> None:
     """A stray message cannot end a machine that its job still needs."""
     job, attempt = world.running()
-    world.end_instance(job.job_id, attempt.cedana_id)
+    world.destroy_instance(job.job_id, attempt.cedana_id)
     assert world.cloud.destroyed == []
-    world.end_instance(job.job_id, "i-none")
+    world.destroy_instance(job.job_id, "i-none")
 
 
 def test_a_cloud_that_does_not_take_the_order_is_asked_again(world: World) -> None:

@@ -53,7 +53,7 @@ def test_a_launch_that_came_to_nothing_is_a_refusal(world: World, cloud: SlowClo
     """Its attempt is closed with the cloud's code, its pool is set aside, and the job looks for another machine."""
     first = world.attempt(accepted)
     cloud.outcome = STOCKOUT
-    world.settle_launch(accepted.job_id, first.cedana_id)
+    world.check_launch(accepted.job_id, first.cedana_id)
     closed = world.attempt(accepted)
     assert (closed.failure_code, closed.is_gone) == ("ZONE_RESOURCE_POOL_EXHAUSTED", True)
     assert world.state(accepted) is JobState.PENDING
@@ -67,7 +67,7 @@ def test_a_launch_that_came_to_nothing_is_a_refusal(world: World, cloud: SlowClo
 def test_a_launch_that_made_its_machine_is_left_alone(world: World, cloud: SlowCloud, accepted: Job) -> None:
     """The cloud is asked once, nothing is saved, and no second machine is asked for."""
     saves = world.store.saves
-    world.settle_launch(accepted.job_id, world.attempt(accepted).cedana_id)
+    world.check_launch(accepted.job_id, world.attempt(accepted).cedana_id)
     assert cloud.settled == [world.attempt(accepted).cedana_id]
     assert (world.store.saves, cloud.calls["create"], world.queue.waiting) == (saves, 1, [])
 
@@ -76,11 +76,11 @@ def test_a_launch_that_goes_on_is_looked_at_again(world: World, cloud: SlowCloud
     """The question is sent again while the cloud is at it, and no longer once the agent has said hello."""
     attempt = world.attempt(accepted)
     cloud.outcome = NotYet("still at it", timedelta(seconds=45))
-    world.settle_launch(accepted.job_id, attempt.cedana_id)
+    world.check_launch(accepted.job_id, attempt.cedana_id)
     assert world.queue.waiting == [CheckLaunch(accepted.job_id, attempt.cedana_id)]
     world.hello(attempt)
     world.queue.take()
-    world.settle_launch(accepted.job_id, attempt.cedana_id)
+    world.check_launch(accepted.job_id, attempt.cedana_id)
     assert world.queue.waiting == []
     assert len(cloud.settled) == 1
 
@@ -88,14 +88,14 @@ def test_a_launch_that_goes_on_is_looked_at_again(world: World, cloud: SlowCloud
 def test_a_question_that_failed_proves_nothing(world: World, cloud: SlowCloud, accepted: Job) -> None:
     """The attempt stays open."""
     cloud.outcome = ProviderUnavailable("Timeout", "no answer")
-    world.settle_launch(accepted.job_id, world.attempt(accepted).cedana_id)
+    world.check_launch(accepted.job_id, world.attempt(accepted).cedana_id)
     assert not world.attempt(accepted).is_gone
 
 
 def test_a_refusal_of_what_the_job_asked_for_fails_it(world: World, cloud: SlowCloud, accepted: Job) -> None:
     """No other candidate would do."""
     cloud.outcome = LaunchRefused("invalid", "the image is broken", scope="none")
-    world.settle_launch(accepted.job_id, world.attempt(accepted).cedana_id)
+    world.check_launch(accepted.job_id, world.attempt(accepted).cedana_id)
     assert world.state(accepted) is JobState.FAILED
 
 
@@ -121,5 +121,5 @@ def test_a_cloud_that_answers_at_once_is_not_asked(world: World) -> None:
     """Where a launch's answer is its end, a machine that was made costs a read and no call."""
     job, attempt = world.launched()
     calls = dict(world.cloud.calls)
-    world.settle_launch(job.job_id, attempt.cedana_id)
+    world.check_launch(job.job_id, attempt.cedana_id)
     assert dict(world.cloud.calls) == calls

@@ -11,9 +11,9 @@ from spotferry.store.memory import MemoryStore
 from spotferry.usecases.agents import Authenticate
 from spotferry.usecases.begin_again import BeginAgain
 from spotferry.usecases.change import ChangeJob
-from spotferry.usecases.check_launch import CheckLaunch as SettleLaunch
+from spotferry.usecases.check_launch import CheckLaunch
 from spotferry.usecases.create_instance import AgentBundle, CreateInstance
-from spotferry.usecases.destroy_instance import DestroyInstance as EndInstance
+from spotferry.usecases.destroy_instance import DestroyInstance
 from spotferry.usecases.greet_agent import GreetAgent
 from spotferry.usecases.handle_interruption import HandleInterruption
 from spotferry.usecases.hear_agent import HearAgent
@@ -127,14 +127,14 @@ class UseCases:
         )
 
     @cached_property
-    def settle_launch(self) -> SettleLaunch:
+    def check_launch(self) -> CheckLaunch:
         """Launches without an answer."""
-        return SettleLaunch(self.ask, self.clouds)
+        return CheckLaunch(self.ask, self.clouds)
 
     @cached_property
-    def end_instance(self) -> EndInstance:
+    def destroy_instance(self) -> DestroyInstance:
         """Machines that are to end."""
-        return EndInstance(self.ask, self.clouds)
+        return DestroyInstance(self.ask, self.clouds)
 
     @cached_property
     def interruption(self) -> HandleInterruption:

@@ -37,9 +37,9 @@ class World(UseCases):
                     case PlaceJob():
                         self.create_instance(effect.job_id)
                     case CheckLaunch():
-                        self.settle_launch(effect.job_id, effect.instance_id)
+                        self.check_launch(effect.job_id, effect.instance_id)
                     case DestroyInstance():
-                        self.end_instance(effect.job_id, effect.instance_id)
+                        self.destroy_instance(effect.job_id, effect.instance_id)
 
     def _keep(self, effect: PlaceJob | CheckLaunch | DestroyInstance) -> bool:
         later = isinstance(effect, PlaceJob) and effect.not_before is not None and effect.not_before > self.clock()

@@ -7,14 +7,13 @@ import hmac
 import http.client
 import json
 import time
-import urllib.error
 import urllib.parse
-import urllib.request
-from typing import Callable, Dict, Mapping, Optional
+from typing import Callable, Dict, Mapping
 
 from spotferry.agent.clock import Clock
 from spotferry.agent.console import say
-from spotferry.agent.ec2_metadata import ANSWER_SECONDS, Metadata
+from spotferry.agent.ec2_metadata import Ec2Metadata
+from spotferry.agent.gce_metadata import GceMetadata
 
 Headers = Dict[str, str]
 Sign = Callable[[str, str], Headers]
@@ -65,8 +64,8 @@ class CloudCredentials:
 
     def __init__(self, provider: str, environ: Mapping[str, str], clock: Clock) -> None:
         self._provider = provider
-        self._environ = environ
-        self._metadata = Metadata(environ, clock)
+        self._ec2 = Ec2Metadata(environ, clock)
+        self._gce = GceMetadata(environ)
 
     def headers(self, cloud: str, url: str, region: str) -> Headers:
         """What goes with a GET of an object of a cloud; nothing where the bucket has to be open to all."""
@@ -80,29 +79,10 @@ class CloudCredentials:
             return {}
 
     def _aws(self, url: str, region: str) -> Headers:
-        roles = self._metadata.text("iam/security-credentials/")
-        keys = self._metadata.document(f"iam/security-credentials/{roles.decode().split()[0]}") if roles else None
+        roles = self._ec2.text("iam/security-credentials/")
+        keys = self._ec2.document(f"iam/security-credentials/{roles.decode().split()[0]}") if roles else None
         return sign_aws(url, region, keys, time.gmtime()) if keys else {}
 
     def _gcp(self, _url: str, _region: str) -> Headers:
-        host = self._environ.get("GCE_METADATA_HOST", "metadata.google.internal")
-        request = urllib.request.Request(
-            f"http://{host}/computeMetadata/v1/instance/service-accounts/default/token",
-            headers={"Metadata-Flavor": "Google"},
-        )
-        token = _answer(request)
+        token = self._gce.text("instance/service-accounts/default/token")
         return {"Authorization": f"Bearer {json.loads(token)['access_token']}"} if token else {}
-
-
-def _answer(request: urllib.request.Request) -> Optional[bytes]:
-    """What the metadata service answers; None when there is no such thing (404)."""
-    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-    try:
-        with opener.open(request, timeout=ANSWER_SECONDS) as answer:
-            content: bytes = answer.read()
-    except urllib.error.HTTPError as error:
-        error.close()
-        if error.code == http.client.NOT_FOUND:
-            return None
-        raise
-    return content

@@ -13,7 +13,7 @@ from spotferry.agent.clock import Clock
 ANSWER_SECONDS = 2.0
 
 
-class Metadata:
+class Ec2Metadata:
     """The documents about this machine; each call raises OSError or HTTPException when the service does not answer."""
 
     TOKEN_SECONDS = 21600

@@ -1,4 +1,4 @@
-"""Compute Engine's metadata server, asked for changes: it holds its answer back until there is one, or time is up."""
+"""Compute Engine's metadata server; asked for changes it holds its answer back until there is one, or time is up."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import http.client
 import urllib.error
 import urllib.parse
 import urllib.request
-from typing import Dict, Mapping, Tuple
+from typing import Dict, Mapping, Optional, Tuple
 
 WAIT_SECONDS = 10
 """How long the server may hold an answer back: a notice comes at once, and a quiet machine asks six times a minute."""
 ANSWER_SECONDS = 2.0
 
 
-class Metadata:
+class GceMetadata:
     """The values about this machine; each call raises OSError or HTTPException when the server does not answer."""
 
     def __init__(self, environ: Mapping[str, str]) -> None:
@@ -39,9 +39,23 @@ class Metadata:
             raise
         return value
 
+    def text(self, path: str) -> Optional[str]:
+        """The value at a path; None when there is nothing (404).
+
+        Raises:
+            ValueError: it is no text.
+        """
+        try:
+            return self._read(path, {})[0]
+        except urllib.error.HTTPError as error:
+            if error.code == http.client.NOT_FOUND:
+                return None
+            raise
+
     def _read(self, path: str, query: Mapping[str, str]) -> Tuple[str, str]:
+        asked = f"?{urllib.parse.urlencode(query)}" if query else ""
         request = urllib.request.Request(  # noqa: S310  (the cloud's own host, or the vendor's own variable)
-            f"{self._base}{path}?{urllib.parse.urlencode(query)}", headers={"Metadata-Flavor": "Google"}
+            self._base + path + asked, headers={"Metadata-Flavor": "Google"}
         )
         patience = ANSWER_SECONDS + (WAIT_SECONDS if query else 0)
         try:

@@ -11,9 +11,9 @@ from spotferry.agent import azure_metadata
 from spotferry.agent.azure_metadata import ScheduledEvents, deadline_of
 from spotferry.agent.clock import Clock
 from spotferry.agent.console import say
-from spotferry.agent.ec2_metadata import Metadata
+from spotferry.agent.ec2_metadata import Ec2Metadata
 from spotferry.agent.errors import Data
-from spotferry.agent.gce_metadata import Metadata as GceMetadata
+from spotferry.agent.gce_metadata import GceMetadata
 
 POLL_SECONDS = 2.0
 
@@ -45,7 +45,7 @@ class AwsWatcher:
     """EC2's notices, in its metadata service."""
 
     def __init__(self, environ: Mapping[str, str], clock: Clock) -> None:
-        self._metadata = Metadata(environ, clock)
+        self._metadata = Ec2Metadata(environ, clock)
 
     def __call__(self) -> List[Notice]:
         """The notices that stand now."""

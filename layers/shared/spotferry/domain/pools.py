@@ -20,7 +20,7 @@ def patterns(market: str, machine: Instance, refusal: CapacityError) -> list[tup
         return []
     if refusal.scope == "provider":
         return [("spot", "*/*/*"), ("on_demand", "*/*/*")]
-    family = _family(machine.instance_type)
+    family = _family(machine)
     reached = {
         "pool": pool_of(machine),
         "zone": f"{machine.region}/{machine.availability_zone}/*",
@@ -32,9 +32,13 @@ def patterns(market: str, machine: Instance, refusal: CapacityError) -> list[tup
     return [(market, reached[refusal.scope])]
 
 
-def _family(instance_type: str) -> str:
+def _family(machine: Instance) -> str:
     """The pattern of the types that share a quota with this one; a name of no known form is a family of its own."""
-    if "." in instance_type:
-        return instance_type.partition(".")[0] + ".*"
-    azure = _AZURE_TYPE.fullmatch(instance_type)
-    return f"{azure['letters']}*{azure['rest']}" if azure else instance_type
+    name = machine.instance_type
+    if "." in name:
+        return name.partition(".")[0] + ".*"
+    if machine.provider == "gcp" and "-" in name and not machine.accelerator_count:
+        # Quotas of GPUs are by the GPU, which types of other letters have as well, and of these letters may lack.
+        return name.partition("-")[0] + "-*"
+    azure = _AZURE_TYPE.fullmatch(name)
+    return f"{azure['letters']}*{azure['rest']}" if azure else name

@@ -1,8 +1,7 @@
 """The state machine of a job, as a table.
 
 A pair of state and event is a move (TRANSITIONS: the states it may lead to, which may be the one it comes from), a
-no-op
-(NO_OPS: with the reason why it changes nothing), or not in the table: then `decide` raises IllegalTransition.
+no-op (NO_OPS: with the reason why it changes nothing), or not in the table: then `decide` raises IllegalTransition.
 """
 
 from collections.abc import Iterable, Mapping

@@ -113,10 +113,8 @@ class RegionSettings(Value):
 
     Attributes:
         provider, region: which.
-        network: the cloud's own names: for AWS `subnet_ids` ({zone: subnet id} as JSON text is not used: one key a
-            zone,
-            `subnet:us-east-1a`), `security_group_id`, `instance_profile_arn`; empty means the account's default
-            network.
+        network: where machines go, by the keys that `settings.py` in the cloud's folder lists; empty means the default
+            network, where the cloud has one.
         image_ids: image overrides by "arch" or "arch/gpu".
     """
 

@@ -4,8 +4,6 @@ For price lists and their like, which are only read. urllib3 comes with the AWS 
 """
 
 import json
-import random
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -16,6 +14,7 @@ from urllib.parse import urlencode, urlsplit, urlunsplit
 
 import urllib3
 
+from spotferry.providers.pace import Pace
 from spotferry.types.errors import ProviderError, ProviderUnavailable
 
 Json: TypeAlias = Mapping[str, Any]
@@ -25,7 +24,6 @@ PATIENCE = timedelta(seconds=90)
 """How long one answer may take to come, pauses and repeats included."""
 THROTTLED_PAUSE = timedelta(seconds=3)
 """The least pause after a 429 that names none."""
-_FIRST_PAUSE_SECONDS = 0.5
 _LONGEST_PAUSE_SECONDS = 20.0
 _CONNECT_SECONDS = 5.0
 _READ_SECONDS = 30.0
@@ -49,15 +47,6 @@ def connection_pool() -> urllib3.PoolManager:
     return urllib3.PoolManager(
         maxsize=_CONNECTIONS, timeout=urllib3.Timeout(connect=_CONNECT_SECONDS, read=_READ_SECONDS)
     )
-
-
-@dataclass(frozen=True, slots=True)
-class Pace:
-    """Where waiting, time and chance come from."""
-
-    wait: Callable[[float], None] = time.sleep
-    monotonic: Callable[[], float] = time.monotonic
-    random: Callable[[], float] = random.SystemRandom().random
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,12 +112,11 @@ class RestApi:
                 pause = max(self._pause(attempt), outcome.least_pause.total_seconds())
                 if self.pace.monotonic() + pause > deadline:
                     raise outcome.error from None
-            self.pace.wait(pause)
+            self.pace.sleep(pause)
             attempt += 1
 
     def _pause(self, attempt: int) -> float:
-        ceiling = min(_FIRST_PAUSE_SECONDS * 2.0**attempt, _LONGEST_PAUSE_SECONDS)
-        return ceiling * (0.5 + self.pace.random() / 2)
+        return self.pace.pause(attempt + 1, _LONGEST_PAUSE_SECONDS)
 
     def _ask(self, method: str, url: str, region: str, question: bytes | None) -> Json:
         headers = {"Accept": "application/json"}

@@ -36,9 +36,7 @@ class CheckLaunch:
         if attempt.is_gone or attempt.ending:
             return
         if attempt.allocated_id:
-            # A machine that has spoken was made.
-            if not attempt.arrived_at:
-                self._settle(job_id, attempt)
+            self._settle(job_id, attempt)
             return
         try:
             machine = self.clouds.provider(attempt.provider).find_instance(attempt)
@@ -58,7 +56,7 @@ class CheckLaunch:
 
     def _settle(self, job_id: str, attempt: Attempt) -> None:
         if attempt.arrived_at:
-            return  # it runs
+            return  # a machine that has spoken was made
         try:
             self.ask.settle(job_id, attempt)
         except NotYet:

@@ -169,8 +169,8 @@ class HearAgent:
             body = log.text.encode()
         except UnicodeEncodeError as error:
             raise InvalidInput([Problem("log.text", "holds half of a character")]) from error
-        if log.offset < 0 or len(body) > _LOG_LIMIT_BYTES:
-            raise InvalidInput([Problem("log", f"must begin at 0 or later and hold {_LOG_LIMIT_BYTES} bytes at most")])
+        if len(body) > _LOG_LIMIT_BYTES:
+            raise InvalidInput([Problem("log", f"must hold {_LOG_LIMIT_BYTES} bytes at most")])
         end = log.offset + len(body)
         self.objects.put(log_key(attempt.job_id, attempt.epoch, log.offset, end), body, "text/plain; charset=utf-8")
         return end

@@ -10,10 +10,11 @@ import boto3
 from botocore.stub import Stubber
 
 from spotferry.ports.cloud import RegionSettings
-from spotferry.providers.aws.api import AwsApi, Pace, Service
+from spotferry.providers.aws.api import AwsApi, Service
 from spotferry.providers.aws.provider import AwsProvider
 from spotferry.providers.context import ProviderContext
 from spotferry.types.instance import Attempt, Candidate, LaunchRequest, Offer
+from tests.unit.providers.fake_pace import FakePace
 
 NOW = datetime(2026, 5, 4, 12, 0, tzinfo=UTC)
 REGION = "us-east-1"
@@ -40,23 +41,6 @@ def stubbed(service: Service, region: str) -> Stubber:
     _STUBBED[service, region] = Stubber(client)
     _STUBBED[service, region].activate()
     return _STUBBED[service, region]
-
-
-class FakePace:
-    """Time that passes only when somebody sleeps, or says so."""
-
-    def __init__(self) -> None:
-        self.seconds = 0.0
-        self.pauses: list[float] = []
-
-    def sleep(self, seconds: float) -> None:
-        """Let the time pass and note the pause."""
-        self.pauses.append(seconds)
-        self.seconds += seconds
-
-    def pace(self) -> Pace:
-        """What the adapter is given."""
-        return Pace(monotonic=lambda: self.seconds, sleep=self.sleep, random=lambda: 1.0)
 
 
 class Rig:

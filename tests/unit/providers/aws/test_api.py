@@ -7,7 +7,8 @@ from botocore.exceptions import PartialCredentialsError, ReadTimeoutError
 
 from spotferry.providers.aws.api import CONNECT_SECONDS, READ_SECONDS, TOTAL_SECONDS, AwsApi
 from spotferry.types.errors import ProviderError, ProviderUnavailable, SkipProvider
-from tests.unit.providers.aws.rig import REGION, FakePace, Rig, an_attempt, machine, reservations
+from tests.unit.providers.aws.rig import REGION, Rig, an_attempt, machine, reservations
+from tests.unit.providers.fake_pace import FakePace
 
 LONGEST = 20.0
 

@@ -196,16 +196,6 @@ def test_a_zone_without_a_subnet_is_left_out() -> None:
     assert caught.value.scope == "zone"
 
 
-def test_a_disk_smaller_than_its_image_is_refused_with_the_size_that_fits() -> None:
-    """The refusal names both sizes and what to ask for, and closes nothing to other jobs."""
-    image = Image(IMAGE, "x86_64", "/dev/sda1", 35)
-    with pytest.raises(LaunchRefused, match="disk_gb: 35") as caught:
-        launch.disk_size(image, 34, "us-east-1", is_fixed=True)
-    assert caught.value.scope == "none"
-    assert launch.disk_size(image, 35, "us-east-1", is_fixed=True) == 35
-    assert launch.disk_size(image, 34, "us-east-1", is_fixed=False) == 35
-
-
 def test_tag_values_are_cut_to_what_ec2_takes() -> None:
     """A long value does not fail the launch; it is cut when the request is fixed, so a repeat has the same."""
     image = Image(IMAGE, "x86_64", "/dev/sda1", 8)

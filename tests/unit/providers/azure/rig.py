@@ -19,10 +19,11 @@ from azure.core.pipeline.transport import RequestsTransport
 from requests.adapters import BaseAdapter
 
 from spotferry.ports.cloud import RegionSettings
-from spotferry.providers.azure.api import AzureApi, Calls, Connection, Pace, connection
+from spotferry.providers.azure.api import AzureApi, Calls, Connection, connection
 from spotferry.providers.azure.provider import AzureProvider
 from spotferry.providers.context import ProviderContext
 from spotferry.types.instance import Attempt, Candidate, LaunchRequest, Offer
+from tests.unit.providers.fake_pace import FakePace
 
 Json = dict[str, Any]  # Any: JSON as Azure has it
 NOW = datetime(2026, 5, 4, 12, 0, tzinfo=UTC)
@@ -112,23 +113,6 @@ class Credential:
     def get_token(self, *_scopes: str, **_options: object) -> AccessToken:
         """The token."""
         return AccessToken("a-token", int(time.time()) + 3600)
-
-
-class FakePace:
-    """Time that passes only when somebody sleeps, or says so."""
-
-    def __init__(self) -> None:
-        self.seconds = 0.0
-        self.pauses: list[float] = []
-
-    def sleep(self, seconds: float) -> None:
-        """Let the time pass and note the pause."""
-        self.pauses.append(seconds)
-        self.seconds += seconds
-
-    def pace(self) -> Pace:
-        """What the adapter is given."""
-        return Pace(monotonic=lambda: self.seconds, sleep=self.sleep, random=lambda: 1.0)
 
 
 _LAST: list[Connection] = []

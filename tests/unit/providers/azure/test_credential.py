@@ -1,14 +1,11 @@
 """Who we are to Azure, as the environment says."""
 
 import pytest
-
-from spotferry.types import Misconfigured
-
-pytest.importorskip("azure.identity", reason="azure-identity is not installed")
 from azure.identity import ChainedTokenCredential, ClientAssertionCredential
 
 from spotferry.providers.azure import credential as azure_credential
 from spotferry.providers.azure.credential import CLIENT, FEDERATION, TENANT, credential
+from spotferry.types import Misconfigured
 
 
 @pytest.fixture(autouse=True)

@@ -154,14 +154,6 @@ def test_the_network_is_fixed_with_its_zone() -> None:
     assert "zone" not in launch.network(settings(), "")
 
 
-def test_a_disk_holds_its_image() -> None:
-    """A size that was asked for is refused when it is too small, one that was not grows."""
-    assert launch.disk_size(UBUNTU, 8, "eastus", is_fixed=False) == 30
-    assert launch.disk_size(UBUNTU, 31, "eastus", is_fixed=True) == 31
-    with pytest.raises(LaunchRefused, match="disk_gb: 30 or more"):
-        launch.disk_size(UBUNTU, 29, "eastus", is_fixed=True)
-
-
 def test_tags_keep_azures_rules() -> None:
     """Forbidden characters are replaced, what is too long is cut, case does not tell names apart, ours come first."""
     wanted = {f"spotferry:label:l{n}": "v" for n in range(60)}

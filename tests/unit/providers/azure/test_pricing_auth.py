@@ -1,17 +1,14 @@
-"""How prices are asked for in Azure's name; with the real library, where it is installed."""
+"""How prices are asked for in Azure's name; with the real library."""
 
 import pytest
-
-from spotferry.providers.context import PricingContext
-from spotferry.types.errors import Misconfigured, ProviderUnavailable
-from tests.unit.providers.azure.azure_answers import NOW
-from tests.unit.providers.replay import refused
-
-pytest.importorskip("azure.identity", reason="azure-identity is not installed")
 from azure.core.credentials import AccessToken
 from azure.core.exceptions import ClientAuthenticationError, ServiceRequestError
 
 from spotferry.providers.azure import pricing, pricing_auth
+from spotferry.providers.context import PricingContext
+from spotferry.types.errors import Misconfigured, ProviderUnavailable
+from tests.unit.providers.azure.azure_answers import NOW
+from tests.unit.providers.replay import refused
 
 
 class Credential:

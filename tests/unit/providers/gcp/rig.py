@@ -15,9 +15,10 @@ from urllib3 import HTTPResponse
 
 from spotferry.ports.cloud import RegionSettings
 from spotferry.providers.context import ProviderContext
-from spotferry.providers.gcp.api import Clients, GcpApi, Pace, clients
+from spotferry.providers.gcp.api import Clients, GcpApi, clients
 from spotferry.providers.gcp.provider import GcpProvider
 from spotferry.types.instance import Attempt, Candidate, LaunchRequest, Offer
+from tests.unit.providers.fake_pace import FakePace
 
 NOW = datetime(2026, 5, 4, 12, 0, tzinfo=UTC)
 LONG_AGO = NOW - timedelta(hours=1)
@@ -74,23 +75,6 @@ class Wire(BaseAdapter):
         assert isinstance(raw, str | bytes)
         sent: Json = json.loads(raw)
         return sent
-
-
-class FakePace:
-    """Time that passes only when somebody sleeps, or says so."""
-
-    def __init__(self) -> None:
-        self.seconds = 0.0
-        self.pauses: list[float] = []
-
-    def sleep(self, seconds: float) -> None:
-        """Let the time pass and note the pause."""
-        self.pauses.append(seconds)
-        self.seconds += seconds
-
-    def pace(self) -> Pace:
-        """What the adapter is given."""
-        return Pace(monotonic=lambda: self.seconds, sleep=self.sleep, random=lambda: 1.0)
 
 
 class Rig:

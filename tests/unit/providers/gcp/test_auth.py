@@ -1,10 +1,8 @@
-"""Who the broker is for Compute Engine; with the real library, where it is installed."""
+"""Who the broker is for Compute Engine; with the real library."""
 
 import json
 
 import pytest
-
-pytest.importorskip("google.cloud.compute_v1", reason="google-cloud-compute is not installed")
 
 from spotferry.providers.context import ProviderContext
 from spotferry.providers.gcp import auth

@@ -5,8 +5,6 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-
-pytest.importorskip("google.cloud.compute_v1", reason="google-cloud-compute is not installed")
 from requests.exceptions import ReadTimeout
 
 from spotferry.providers.gcp import labels, launch

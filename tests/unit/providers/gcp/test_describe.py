@@ -4,8 +4,6 @@ import json
 from datetime import UTC, datetime, timedelta
 
 import pytest
-
-pytest.importorskip("google.cloud.compute_v1", reason="google-cloud-compute is not installed")
 from requests.exceptions import ReadTimeout
 
 from spotferry.providers.gcp import operations as zone_operations

@@ -3,8 +3,6 @@
 from datetime import timedelta
 
 import pytest
-
-pytest.importorskip("google.cloud.compute_v1", reason="google-cloud-compute is not installed")
 from google.auth.exceptions import RefreshError, TransportError
 from google.cloud.compute_v1 import Operation
 from google.protobuf.json_format import ParseError
@@ -19,7 +17,8 @@ from spotferry.providers.gcp.errors import (
     launch_error,
     operation_failure,
 )
-from spotferry.providers.gcp.verdicts import LAUNCH_ERRORS, REFINEMENTS, UNKNOWN, verdict_of
+from spotferry.providers.gcp.verdicts import LAUNCH_ERRORS, REFINEMENTS, verdict_of
+from spotferry.providers.verdict import UNKNOWN
 from spotferry.types.errors import (
     CapacityError,
     LaunchRefused,

@@ -4,8 +4,6 @@ from datetime import timedelta
 
 import pytest
 
-pytest.importorskip("google.cloud.compute_v1", reason="google-cloud-compute is not installed")
-
 from spotferry.providers.gcp.images import FRESH_FOR, PUBLIC_FAMILIES
 from spotferry.types.errors import LaunchRefused, ProviderUnavailable
 from tests.unit.providers.gcp.rig import Json, Rig, a_candidate, refused, settings

@@ -1,19 +1,16 @@
-"""How prices are asked for in Google Cloud's name; with the real library, where it is installed."""
+"""How prices are asked for in Google Cloud's name; with the real library."""
 
 import json
 from typing import Any
 
 import pytest
+from google.auth.exceptions import RefreshError, TransportError
 
 from spotferry.providers.context import PricingContext
+from spotferry.providers.gcp import pricing, pricing_auth
 from spotferry.types.errors import Misconfigured, ProviderUnavailable
 from tests.unit.providers.gcp.gcp_answers import NOW
 from tests.unit.providers.replay import refused
-
-pytest.importorskip("google.auth", reason="google-auth is not installed")
-from google.auth.exceptions import RefreshError, TransportError
-
-from spotferry.providers.gcp import pricing, pricing_auth
 
 # The library is typed only in part.
 REFUSAL: Exception = RefreshError("unauthorized_client")  # type: ignore[no-untyped-call]

@@ -10,10 +10,10 @@ from typing import Any
 import httpx
 
 from spotferry.providers.context import ProviderContext
+from spotferry.providers.pace import Pace
 from spotferry.providers.paperspace.api import Json, Method, PaperspaceApi
 from spotferry.providers.paperspace.credentials import ApiKey
 from spotferry.providers.paperspace.provider import PaperspaceProvider
-from spotferry.providers.rest import Pace
 from spotferry.types.instance import Attempt, LaunchRequest, Offer
 
 NOW = datetime(2026, 11, 30, 12, 0, tzinfo=UTC)
@@ -47,7 +47,7 @@ class Time:
 
     def pace(self) -> Pace:
         """What the adapter is given; chance is what the test says."""
-        return Pace(wait=self.wait, monotonic=self.monotonic, random=lambda: self.chance)
+        return Pace(monotonic=self.monotonic, sleep=self.wait, random=lambda: self.chance)
 
 
 class ScriptedApi(PaperspaceApi):

@@ -6,7 +6,7 @@ import pytest
 
 from spotferry.ports.cloud import RegionSettings
 from spotferry.providers.opening import CheckContext, Finding, Level
-from spotferry.providers.paperspace import check
+from spotferry.providers.paperspace import check, credentials
 from spotferry.providers.paperspace.check import PaperspaceCheck
 from spotferry.providers.rest import RestApi
 from spotferry.types import Misconfigured
@@ -54,7 +54,7 @@ def test_what_is_wrong_is_a_problem(pool: ReplayedPool, path: str, answer: Answe
 
 def test_a_key_that_is_missing_is_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
     """The operator reads where to put it; the environment's own key comes first."""
-    monkeypatch.delenv(check.KEY, raising=False)
+    monkeypatch.delenv(credentials.VARIABLE, raising=False)
     asked: list[str] = []
 
     def missing(name: str) -> str:
@@ -64,7 +64,7 @@ def test_a_key_that_is_missing_is_a_problem(monkeypatch: pytest.MonkeyPatch) -> 
     context = CheckContext("test", "us-east-1", lambda: datetime.now(UTC), missing)
     (finding,) = check.build_check(context)(NETWORK)
     assert (finding.level, finding.what) == (Level.PROBLEM, "there is no secret paperspace/api-key")
-    monkeypatch.setenv(check.KEY, "k2")
+    monkeypatch.setenv(credentials.VARIABLE, "k2")
     made = check.build_check(context)
     assert isinstance(made, PaperspaceCheck)
     assert isinstance(made._api, RestApi)

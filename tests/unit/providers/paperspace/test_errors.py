@@ -11,11 +11,11 @@ from spotferry.providers.paperspace.errors import (
     NO_CREDENTIALS,
     VENDOR_ERRORS,
     Failure,
-    Verdict,
     call_error,
     event_error,
     launch_error,
 )
+from spotferry.providers.verdict import Verdict
 from spotferry.types.errors import (
     CapacityError,
     LaunchRefused,

@@ -1,8 +1,6 @@
 """Calls to AWS: a client per service and region, retries within a deadline, and no vendor's exception beyond here."""
 
-import random
 import threading
-import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -12,6 +10,7 @@ import boto3
 from botocore.config import Config
 
 from spotferry.providers.aws.errors import VENDOR_ERRORS, Failure, VendorError, call_error, failure_of, launch_error
+from spotferry.providers.pace import Pace
 from spotferry.types.errors import ProviderError, ProviderUnavailable
 
 Service = Literal["ec2", "ssm", "pricing"]
@@ -24,8 +23,6 @@ READ_SECONDS = 7.0
 TOTAL_SECONDS = 19.0
 """How long the calls that belong together may take in all, however often they are repeated."""
 _ONE_TRY_SECONDS = CONNECT_SECONDS + READ_SECONDS
-_FIRST_PAUSE_SECONDS = 0.5
-_LONGEST_PAUSE_SECONDS = 4.0
 _TRIES = 5
 
 
@@ -39,16 +36,6 @@ def _connector() -> Callable[[Service, str], Client]:
     )
     session = boto3.session.Session()
     return lambda service, region: session.client(service, region_name=region, config=config)
-
-
-@dataclass(frozen=True, slots=True)
-class Pace:
-    """How time passes for retries."""
-
-    monotonic: Callable[[], float] = time.monotonic
-    sleep: Callable[[float], None] = time.sleep
-    # The system's source: copies of one snapshot must not pause in step.
-    random: Callable[[], float] = random.SystemRandom().random
 
 
 class AwsApi:
@@ -148,8 +135,7 @@ class Calls:
         once = failure.code == "RequestExpired" and tries == 1
         if not once and (not failure.transient or tries >= _TRIES):
             return None
-        ceiling = min(_FIRST_PAUSE_SECONDS * 2 ** (tries - 1), _LONGEST_PAUSE_SECONDS)
-        pause = 0.0 if once else ceiling * (0.5 + self.pace.random() / 2)
+        pause = 0.0 if once else self.pace.pause(tries)
         return pause if self._fits(pause) else None
 
     def _fits(self, pause: float) -> bool:

@@ -28,9 +28,8 @@ from botocore.exceptions import (
 )
 from botocore.parsers import ResponseParserError
 
+from spotferry.providers.verdict import UNKNOWN, Verdict
 from spotferry.types.errors import (
-    BanScope,
-    CapacityError,
     LaunchRefused,
     ProviderError,
     ProviderUnavailable,
@@ -39,21 +38,11 @@ from spotferry.types.errors import (
     TryNextRegion,
     TryNextType,
     TryNextZone,
-    UnknownLaunchError,
 )
 
 VENDOR_ERRORS = (BotoCoreError, ClientError, ResponseParserError)
 """All that a call through the SDK may raise; they have no base class in common."""
 VendorError = BotoCoreError | ClientError | ResponseParserError
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """What follows from a refusal: the class of the error, how far it reaches, how long it stands."""
-
-    error: type[CapacityError]
-    scope: BanScope
-    ban_for: timedelta
 
 
 _NO_CAPACITY = Verdict(TryNextZone, "pool", timedelta(minutes=3))
@@ -236,7 +225,7 @@ def launch_error(error: VendorError, region: str, instance_type: str, *, own_ima
         verdict = _REQUEST_WRONG
     else:
         verdict = _local_verdict(error) or _verdict(failure, region, instance_type)
-    return verdict.error(failure.code, failure.message, region, scope=verdict.scope, ban_for=verdict.ban_for)
+    return verdict.error_of(failure.code, failure.message, region)
 
 
 def call_error(error: VendorError, region: str) -> ProviderError:
@@ -246,7 +235,7 @@ def call_error(error: VendorError, region: str) -> ProviderError:
         return ProviderUnavailable(failure.code, failure.message, region)
     verdict = _local_verdict(error) or _verdict(failure, region, "")
     if verdict.error is SkipProvider or verdict is _REGION_CLOSED:
-        return verdict.error(failure.code, failure.message, region, scope=verdict.scope, ban_for=verdict.ban_for)
+        return verdict.error_of(failure.code, failure.message, region)
     return ProviderError(failure.code, failure.message, region)
 
 
@@ -270,8 +259,7 @@ def _verdict(failure: Failure, region: str, instance_type: str) -> Verdict:
         (v for beginning, v in LAUNCH_ERROR_FAMILIES.items() if code.startswith(beginning)), None
     )
     if verdict is None:
-        unknown = Verdict(UnknownLaunchError, UnknownLaunchError.default_scope, UnknownLaunchError.default_ban)
-        return _WAIT if failure.status >= NO_VERDICT_STATUS else unknown
+        return _WAIT if failure.status >= NO_VERDICT_STATUS else UNKNOWN
     return _refined(verdict, code, failure.message.lower(), region, instance_type)
 
 

@@ -50,20 +50,6 @@ def _subnet(subnets: Mapping[str, str], offered_zone: str, zone_name: str, regio
     return subnet
 
 
-def disk_size(image: Image, disk_gb: int, region: str, *, is_fixed: bool) -> int:
-    """Size of the root disk in GB: as wanted, and where the job did not name it, no less than the image's.
-
-    Raises:
-        LaunchRefused: the job named a disk that is smaller than the image.
-    """
-    if is_fixed and disk_gb < image.size_gb:
-        message = f"the disk of {disk_gb} GB is smaller than the image {image.image_id}, which needs {image.size_gb} GB"
-        raise LaunchRefused(
-            "DiskTooSmall", f"{message}: ask for disk_gb: {image.size_gb} or more", region, scope="none"
-        )
-    return max(disk_gb, image.size_gb)
-
-
 def fixed_request(
     image: Image, disk_gb: int, where: Mapping[str, str], tags: Mapping[str, str], *, own_image: bool
 ) -> LaunchRequest:

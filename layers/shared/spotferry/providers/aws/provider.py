@@ -5,15 +5,16 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 
 from spotferry.ports.cloud import CloudProvider, RegionSettings
+from spotferry.providers.asked import described, disk_size, launch_of
 from spotferry.providers.aws import describe, launch, status
 from spotferry.providers.aws.api import AwsApi, Calls
 from spotferry.providers.aws.images import Images
 from spotferry.providers.aws.spot_price import price_at_launch
 from spotferry.providers.aws.zones import ZoneNames
 from spotferry.providers.context import DEPLOYMENT_TAG, ProviderContext
-from spotferry.types.errors import InvalidInput, Problem, ProviderError
+from spotferry.types.errors import ProviderError
 from spotferry.types.events import ProviderEvent
-from spotferry.types.instance import INSTANCE_STATES, Attempt, Candidate, Instance, LaunchRequest
+from spotferry.types.instance import Attempt, Candidate, Instance, LaunchRequest
 
 VISIBLE_AFTER = timedelta(minutes=5)
 """How long EC2 may fail to show a machine that it made."""
@@ -57,7 +58,7 @@ class AwsProvider:
         zone = self._zones.name(calls, offer.zone)
         where = launch.network(settings, offer.zone, zone)
         chosen = self._images.resolve(calls, settings, offer, image)
-        disk_gb = launch.disk_size(chosen, candidate.disk_gb, offer.region, is_fixed=disk_is_fixed)
+        disk_gb = disk_size(chosen.image_id, chosen.size_gb, candidate.disk_gb, offer.region, is_fixed=disk_is_fixed)
         return launch.fixed_request(chosen, disk_gb, where, tags, own_image=bool(image))
 
     def create_instance(self, candidate: Instance) -> Instance:
@@ -70,17 +71,15 @@ class AwsProvider:
             CapacityError: not to be had.
             ProviderUnavailable: no verdict; the same request again later.
         """
-        if not isinstance(candidate, Attempt) or candidate.launch is None:
-            msg = "create_instance wants an Attempt whose launch request is fixed"
-            raise TypeError(msg)
-        params = launch.run_instances(candidate, candidate.launch, self._context.user_data(candidate))
-        calls = self._api.begin(candidate.region)
+        attempt, request = launch_of(candidate)
+        params = launch.run_instances(attempt, request, self._context.user_data(attempt))
+        calls = self._api.begin(attempt.region)
         try:
-            answer = calls.run_instances(candidate.instance_type, params, own_image=candidate.launch.own_image)
-            seen = describe.launched(answer, candidate.region)
+            answer = calls.run_instances(attempt.instance_type, params, own_image=request.own_image)
+            seen = describe.launched(answer, attempt.region)
         except ProviderError as error:
-            return self._made_before(calls, candidate, error)
-        return describe.as_seen(candidate, seen)
+            return self._made_before(calls, attempt, error)
+        return describe.as_seen(attempt, seen)
 
     def _made_before(self, calls: Calls, attempt: Attempt, error: ProviderError) -> Attempt:
         """The machine that this token bought before, where EC2's refusal says that there is one; else the refusal."""
@@ -119,13 +118,7 @@ class AwsProvider:
             InvalidInput: the filter is no state.
             ProviderError: a call failed; it proves nothing about any machine.
         """
-        if filter and filter not in INSTANCE_STATES:
-            raise InvalidInput([Problem("filter", f"must be empty or one of {', '.join(INSTANCE_STATES)}")])
-        seen: dict[int, Instance] = {}
-        for region in sorted({i.region for i in instances}):
-            here = [n for n, i in enumerate(instances) if i.region == region]
-            seen |= zip(here, self._see(self._api.begin(region), [instances[n] for n in here]), strict=True)
-        return [seen[n] for n in range(len(instances)) if not filter or seen[n].state == filter]
+        return described(instances, filter, lambda region, here: self._see(self._api.begin(region), here))
 
     def _see(self, calls: Calls, instances: Sequence[Instance]) -> list[Instance]:
         """The machines of one region, in the order given."""

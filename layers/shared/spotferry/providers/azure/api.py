@@ -1,9 +1,7 @@
 """Calls to Azure Resource Manager: the SDK's client, retries within a deadline, no vendor's exception beyond here."""
 
 import os
-import random
 import threading
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -29,6 +27,7 @@ from spotferry.providers.azure.credential import credential
 from spotferry.providers.azure.errors import MALFORMED, VENDOR_ERRORS, Failure, call_error, failure_of
 from spotferry.providers.azure.pricing_api import RESOURCE_MANAGER
 from spotferry.providers.azure.pricing_auth import MANAGER_ENDPOINT, SCOPE, SUBSCRIPTION
+from spotferry.providers.pace import Pace
 from spotferry.types.errors import Misconfigured, ProviderError, ProviderUnavailable, SkipProvider
 
 _Answer = TypeVar("_Answer")
@@ -37,20 +36,8 @@ CONNECT_SECONDS = 2.0
 READ_SECONDS = 7.0
 TOTAL_SECONDS = 19.0
 """How long the calls that belong together may take in all, however often they are repeated."""
-_FIRST_PAUSE_SECONDS = 0.5
-_LONGEST_PAUSE_SECONDS = 4.0
 _TRIES = 5
 _PORTS = {"https": 443, "http": 80}
-
-
-@dataclass(frozen=True, slots=True)
-class Pace:
-    """How time passes for retries."""
-
-    monotonic: Callable[[], float] = time.monotonic
-    sleep: Callable[[float], None] = time.sleep
-    # The system's source: copies of one snapshot must not pause in step.
-    random: Callable[[], float] = random.SystemRandom().random
 
 
 # The SDK's policies are generic in types that differ by transport: Any.
@@ -225,9 +212,8 @@ class Calls:
         """How many seconds to wait before the next try; None: it was the last one."""
         if not failure.transient or tries >= _TRIES:
             return None
-        ceiling = min(_FIRST_PAUSE_SECONDS * 2 ** (tries - 1), _LONGEST_PAUSE_SECONDS)
         asked = (failure.retry_after or timedelta(0)).total_seconds()
-        pause = max(ceiling * (0.5 + self.pace.random() / 2), asked)
+        pause = max(self.pace.pause(tries), asked)
         return pause if self._fits(pause) else None
 
     def _fits(self, pause: float) -> bool:

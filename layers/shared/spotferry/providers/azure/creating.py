@@ -18,8 +18,9 @@ from spotferry.providers.azure.errors import (
     MALFORMED,
     MALFORMED_ANSWER,
     Failure,
-    call_error,
+    NotThere,
     launch_error,
+    missing_or_error,
     operation_error,
     words_of,
 )
@@ -146,18 +147,8 @@ def delete(calls: Calls, place: Place) -> None:
         )
 
     try:
-        calls.ask(ask, _gone_or)
-    except _NotThere:
+        calls.ask(ask, missing_or_error)
+    except NotThere:
         statuses.append(HTTPStatus.NO_CONTENT)
     if statuses[-1] == HTTPStatus.NO_CONTENT:
         parts.delete_parts(calls.again(), place.group, place.name)
-
-
-class _NotThere(ProviderError):
-    """There is no such machine, nor a group that could hold it."""
-
-
-def _gone_or(failure: Failure, region: str) -> ProviderError:
-    if failure.not_found:
-        return _NotThere(failure.code, failure.message, region)
-    return call_error(failure, region)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 from azure.core.rest import HttpRequest
 
 from spotferry.providers.azure.api import Calls, Connection
-from spotferry.providers.azure.errors import Failure, call_error
+from spotferry.providers.azure.errors import NotThere, missing_or_error
 from spotferry.providers.azure.names import VmId, vm_id
 from spotferry.providers.azure.states import FAILED, state_of
 from spotferry.types.errors import ProviderError
@@ -52,8 +52,8 @@ def look_up(calls: Calls, group: str, name: str) -> Seen | None:
         return checked(machine.as_dict())
 
     try:
-        return calls.ask(ask, _missing)
-    except _NotThere:
+        return calls.ask(ask, missing_or_error)
+    except NotThere:
         return None
 
 
@@ -194,16 +194,6 @@ def as_gone(instance: _InstanceT) -> _InstanceT:
         known = "cloud" if instance.taken_back else "us" if instance.ending else ""
         changes["ended_by"] = instance.ended_by or known
     return instance.model_copy(update=changes)
-
-
-class _NotThere(ProviderError):
-    """There is no such machine."""
-
-
-def _missing(failure: Failure, region: str) -> ProviderError:
-    if failure.not_found:
-        return _NotThere(failure.code, failure.message, region)
-    return call_error(failure, region)
 
 
 def _time(text: object) -> datetime | None:

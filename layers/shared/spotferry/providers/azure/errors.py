@@ -24,10 +24,10 @@ from spotferry.providers.azure.verdicts import (
     REQUEST_WRONG,
     TRANSIENT,
     WAIT,
-    Verdict,
     is_of_the_image,
     verdict_of,
 )
+from spotferry.providers.verdict import UNKNOWN, Verdict
 from spotferry.types.errors import CapacityError, ProviderError, ProviderUnavailable
 
 VENDOR_ERRORS = (AzureError,)
@@ -144,7 +144,7 @@ def operation_error(code: str, message: str, region: str, *, own_image: bool = F
     failure = Failure(code or "Unknown", message)
     if own_image and is_of_the_image(failure.code, failure.message):
         return _raised(REQUEST_WRONG, failure, region)
-    return _raised(verdict_of(failure.code, failure.message, accepted=True) or Verdict.unknown(), failure, region)
+    return _raised(verdict_of(failure.code, failure.message, accepted=True) or UNKNOWN, failure, region)
 
 
 def call_error(failure: Failure, region: str) -> ProviderError:
@@ -157,15 +157,26 @@ def call_error(failure: Failure, region: str) -> ProviderError:
     return ProviderError(failure.code, failure.message, region)
 
 
+class NotThere(ProviderError):
+    """There is no such thing, nor a group that could hold it."""
+
+
+def missing_or_error(failure: Failure, region: str) -> ProviderError:
+    """As `call_error`; NotThere where the question was about a thing that there is none of."""
+    if failure.not_found:
+        return NotThere(failure.code, failure.message, region)
+    return call_error(failure, region)
+
+
 def _verdict(failure: Failure) -> Verdict:
     known = verdict_of(failure.code, failure.message)
     if known is None and (failure.status == _NOT_AUTHENTICATED or failure.code == ClientAuthenticationError.__name__):
         return DENIED
-    return known or Verdict.unknown()
+    return known or UNKNOWN
 
 
 def _raised(verdict: Verdict, failure: Failure, region: str) -> CapacityError:
-    return verdict.error(failure.code, failure.message, region, scope=verdict.scope, ban_for=verdict.ban_for)
+    return verdict.error_of(failure.code, failure.message, region)
 
 
 # Any: as above.

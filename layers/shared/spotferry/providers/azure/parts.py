@@ -5,8 +5,7 @@ from functools import partial
 from azure.core.rest import HttpRequest
 
 from spotferry.providers.azure.api import Calls, Connection
-from spotferry.providers.azure.errors import Failure, call_error
-from spotferry.types.errors import ProviderError
+from spotferry.providers.azure.errors import NotThere, missing_or_error
 
 PARTS = (
     ("Microsoft.Network/networkInterfaces", "nic", "2023-11-01"),
@@ -25,20 +24,10 @@ def delete_parts(calls: Calls, group: str, name: str) -> None:
     for kind, end, version in PARTS:
         path = f"/subscriptions/{calls.connection.subscription}/resourceGroups/{group}/providers/{kind}/{name}-{end}"
         try:
-            calls.ask(partial(_delete, path, version), _missing)
-        except _NotThere:
+            calls.ask(partial(_delete, path, version), missing_or_error)
+        except NotThere:
             continue
 
 
 def _delete(path: str, version: str, connection: Connection) -> None:
     connection.send(HttpRequest("DELETE", path, params={"api-version": version}))
-
-
-class _NotThere(ProviderError):
-    """There is no such part, nor a group that could hold it."""
-
-
-def _missing(failure: Failure, region: str) -> ProviderError:
-    if failure.not_found:
-        return _NotThere(failure.code, failure.message, region)
-    return call_error(failure, region)

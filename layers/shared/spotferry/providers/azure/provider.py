@@ -4,15 +4,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 
 from spotferry.ports.cloud import CloudProvider, RegionSettings
+from spotferry.providers.asked import described, disk_size, launch_of
 from spotferry.providers.azure import activity, creating, describe, launch, names
 from spotferry.providers.azure.api import AzureApi, Calls
 from spotferry.providers.azure.creating import AlreadyThere, Place
 from spotferry.providers.azure.images import Images
 from spotferry.providers.azure.sweep import Sweep, is_young
 from spotferry.providers.context import DEPLOYMENT_TAG, ProviderContext
-from spotferry.types.errors import CapacityError, InvalidInput, NotYet, Problem, ProviderError, ProviderUnavailable
+from spotferry.types.errors import CapacityError, NotYet, ProviderError, ProviderUnavailable
 from spotferry.types.events import ProviderEvent
-from spotferry.types.instance import INSTANCE_STATES, Attempt, Candidate, Instance, LaunchRequest
+from spotferry.types.instance import Attempt, Candidate, Instance, LaunchRequest
 
 SETTLES_WITHIN = timedelta(seconds=45)
 """How long until a launch that goes on is looked at again."""
@@ -24,7 +25,7 @@ def build(context: ProviderContext) -> CloudProvider:
 
 
 class AzureProvider:
-    """Azure: implements `ports.cloud.CloudProvider` and settles slow launches; keeps clients and images alone."""
+    """Azure: implements `ports.cloud.CloudProvider` and `SettlesLaunches`; keeps clients and images alone."""
 
     def __init__(self, context: ProviderContext, api: AzureApi) -> None:
         self._context = context
@@ -54,7 +55,7 @@ class AzureProvider:
         offer = candidate.offer
         where = launch.network(settings, offer.zone)
         chosen = self._images.resolve(self._api.begin(offer.region), settings, offer, image)
-        disk_gb = launch.disk_size(chosen, candidate.disk_gb, offer.region, is_fixed=disk_is_fixed)
+        disk_gb = disk_size(chosen.image_id, chosen.size_gb, candidate.disk_gb, offer.region, is_fixed=disk_is_fixed)
         return launch.fixed_request(chosen, disk_gb, where, tags, own_image=bool(image))
 
     def create_instance(self, candidate: Instance) -> Instance:
@@ -67,18 +68,16 @@ class AzureProvider:
             CapacityError: not to be had; nothing is left of the launch.
             ProviderUnavailable: no verdict; the same request again later.
         """
-        if not isinstance(candidate, Attempt) or candidate.launch is None:
-            msg = "create_instance wants an Attempt whose launch request is fixed"
-            raise TypeError(msg)
-        body = launch.machine(candidate, candidate.launch, self._context.user_data(candidate))
-        place = Place(_group(candidate), names.vm_name(candidate), candidate.launch.own_image)
-        calls = self._api.begin(candidate.region)
+        attempt, request = launch_of(candidate)
+        body = launch.machine(attempt, request, self._context.user_data(attempt))
+        place = Place(_group(attempt), names.vm_name(attempt), request.own_image)
+        calls = self._api.begin(attempt.region)
         try:
             accepted = creating.put(calls, place, body)
         except AlreadyThere:
-            return self._made_before(calls.again(), candidate, place)
+            return self._made_before(calls.again(), attempt, place)
         creating.await_verdict(calls, accepted, place)
-        return describe.as_seen(candidate, accepted.seen)
+        return describe.as_seen(attempt, accepted.seen)
 
     def _made_before(self, calls: Calls, attempt: Attempt, place: Place) -> Attempt:
         """The machine that this launch made before, or why it came to nothing."""
@@ -134,14 +133,10 @@ class AzureProvider:
             InvalidInput: the filter is no state.
             ProviderError: a call failed; it proves nothing about any machine.
         """
-        if filter and filter not in INSTANCE_STATES:
-            raise InvalidInput([Problem("filter", f"must be empty or one of {', '.join(INSTANCE_STATES)}")])
-        seen: dict[int, Instance] = {}
-        for region in sorted({i.region for i in instances}):
-            here = [n for n, i in enumerate(instances) if i.region == region]
-            sweep = Sweep(self._api.begin(region), self._context.clock())
-            seen |= zip(here, sweep.see([instances[n] for n in here]), strict=True)
-        return [seen[n] for n in range(len(instances)) if not filter or seen[n].state == filter]
+        return described(instances, filter, self._see)
+
+    def _see(self, region: str, instances: list[Instance]) -> Sequence[Instance]:
+        return Sweep(self._api.begin(region), self._context.clock()).see(instances)
 
     def get_instance_status(self, instance: Instance) -> ProviderEvent | None:
         """What Azure says about the machine's end; it announces none but to the machine itself."""

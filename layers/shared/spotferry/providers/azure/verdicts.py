@@ -5,35 +5,17 @@ Quotas hide under a code that stands for much else: `QUOTAS` tells them apart by
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import timedelta
 
+from spotferry.providers.verdict import Verdict
 from spotferry.types.errors import (
-    BanScope,
-    CapacityError,
     LaunchRefused,
     SkipProvider,
     TryAgainLater,
     TryNextRegion,
     TryNextType,
     TryNextZone,
-    UnknownLaunchError,
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """What follows from a refusal: the class of the error, how far it reaches, how long it stands."""
-
-    error: type[CapacityError]
-    scope: BanScope
-    ban_for: timedelta
-
-    @classmethod
-    def unknown(cls) -> "Verdict":
-        """For a code that no table knows."""
-        return cls(UnknownLaunchError, UnknownLaunchError.default_scope, UnknownLaunchError.default_ban)
-
 
 _HOUR = timedelta(hours=1)
 _ZONE_EMPTY = Verdict(TryNextZone, "pool", _HOUR)

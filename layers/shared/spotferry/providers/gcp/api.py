@@ -1,9 +1,7 @@
 """Calls to Compute Engine: clients made once, retries within a deadline, and no vendor's exception beyond here."""
 
 import os
-import random
 import threading
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
@@ -14,6 +12,7 @@ from google.cloud.compute_v1 import ImagesClient, InstancesClient, ZoneOperation
 
 from spotferry.providers.gcp.auth import COMPUTE_ENDPOINT, PROJECT, credentials_for
 from spotferry.providers.gcp.errors import VENDOR_ERRORS, Failure, call_error, failure_of
+from spotferry.providers.pace import Pace
 from spotferry.types.errors import Misconfigured, ProviderError, ProviderUnavailable, SkipProvider
 
 Answer = TypeVar("Answer")
@@ -25,8 +24,6 @@ ONE_TRY_SECONDS = 2 * READ_SECONDS
 """One try may have to ask for a token first."""
 TOTAL_SECONDS = 19.0
 """How long the calls that belong together may take in all, however often they are repeated."""
-_FIRST_PAUSE_SECONDS = 0.5
-_LONGEST_PAUSE_SECONDS = 4.0
 _TRIES = 5
 _VERSION = "/compute/v1"
 _SCOPES = ("https://www.googleapis.com/auth/compute",)
@@ -65,16 +62,6 @@ def clients(credentials: Credentials, project: str, endpoint: str = "") -> Clien
         ZoneOperationsClient(credentials=credentials, client_options=options),
         ImagesClient(credentials=credentials, client_options=options),
     )
-
-
-@dataclass(frozen=True, slots=True)
-class Pace:
-    """How time passes for retries."""
-
-    monotonic: Callable[[], float] = time.monotonic
-    sleep: Callable[[float], None] = time.sleep
-    # The system's source: copies of one snapshot must not pause in step.
-    random: Callable[[], float] = random.SystemRandom().random
 
 
 class GcpApi:
@@ -191,6 +178,5 @@ class Calls:
         """How many seconds to wait before the next try; None: it was the last one."""
         if not failure.transient or tries >= _TRIES:
             return None
-        ceiling = min(_FIRST_PAUSE_SECONDS * 2 ** (tries - 1), _LONGEST_PAUSE_SECONDS)
-        pause = ceiling * (0.5 + self.pace.random() / 2)
+        pause = self.pace.pause(tries)
         return pause if self.fits(pause) else None

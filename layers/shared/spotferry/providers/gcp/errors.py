@@ -21,9 +21,9 @@ from spotferry.providers.gcp.verdicts import (
     LAUNCH_ERRORS,
     REGION_CLOSED,
     WAIT,
-    Verdict,
     verdict_of,
 )
+from spotferry.providers.verdict import Verdict
 from spotferry.types.errors import CapacityError, ProviderError, ProviderUnavailable
 
 VENDOR_ERRORS = (GoogleAPIError, GoogleAuthError, RequestException, JsonFormatError, UnicodeDecodeError)
@@ -110,7 +110,7 @@ def call_error(failure: Failure, region: str) -> ProviderError:
 
 
 def _error(verdict: Verdict, failure: Failure, region: str) -> CapacityError:
-    return verdict.error(failure.code, failure.message, region, scope=verdict.scope, ban_for=verdict.ban_for)
+    return verdict.error_of(failure.code, failure.message, region)
 
 
 def _verdict(failure: Failure, *, own_image: bool) -> Verdict:

@@ -6,6 +6,7 @@ from datetime import timedelta
 from google.cloud.compute_v1 import Instance as Machine
 
 from spotferry.ports.cloud import CloudProvider, RegionSettings
+from spotferry.providers.asked import described, disk_size, launch_of
 from spotferry.providers.context import ProviderContext
 from spotferry.providers.gcp import describe, launch, operations, status
 from spotferry.providers.gcp.api import Calls, GcpApi
@@ -13,15 +14,13 @@ from spotferry.providers.gcp.images import Images
 from spotferry.providers.gcp.labels import INSTANCE
 from spotferry.types.errors import (
     CapacityError,
-    InvalidInput,
     LaunchRefused,
     NotYet,
-    Problem,
     ProviderError,
     ProviderUnavailable,
 )
 from spotferry.types.events import ProviderEvent
-from spotferry.types.instance import INSTANCE_STATES, Attempt, Candidate, Instance, LaunchRequest
+from spotferry.types.instance import Attempt, Candidate, Instance, LaunchRequest
 
 _LOOK_AGAIN = timedelta(seconds=45)
 _FEW = 2
@@ -63,7 +62,7 @@ class GcpProvider:
         offer = candidate.offer
         where = launch.network(settings, offer.zone)
         chosen = self._images.resolve(self._api.begin(offer.region), settings, offer, image)
-        disk_gb = launch.disk_size(chosen, candidate.disk_gb, offer.region, is_fixed=disk_is_fixed)
+        disk_gb = disk_size(chosen.path, chosen.size_gb, candidate.disk_gb, offer.region, is_fixed=disk_is_fixed)
         return launch.fixed_request(chosen, disk_gb, where, tags, own_image=bool(image))
 
     def create_instance(self, candidate: Instance) -> Instance:
@@ -77,19 +76,17 @@ class GcpProvider:
             CapacityError: not to be had.
             ProviderUnavailable: no verdict; the same request again later.
         """
-        if not isinstance(candidate, Attempt) or candidate.launch is None:
-            msg = "create_instance wants an Attempt whose launch request is fixed"
-            raise TypeError(msg)
-        user_data = self._context.user_data(candidate)
-        launch.check(candidate, candidate.launch, user_data)
-        machine = launch.machine(candidate, candidate.launch, user_data)
-        calls = self._api.begin(candidate.region)
+        attempt, request = launch_of(candidate)
+        user_data = self._context.user_data(attempt)
+        launch.check(attempt, request, user_data)
+        machine = launch.machine(attempt, request, user_data)
+        calls = self._api.begin(attempt.region)
         try:
-            return self._launched(calls, candidate, machine, own_image=candidate.launch.own_image)
+            return self._launched(calls, attempt, machine, own_image=request.own_image)
         except ProviderError as error:
             if error.code != "alreadyExists":
                 raise
-            return self._made_before(calls, candidate, error)
+            return self._made_before(calls, attempt, error)
 
     def _launched(self, calls: Calls, attempt: Attempt, machine: Machine, *, own_image: bool) -> Attempt:
         zone, token = attempt.availability_zone, launch.request_id(attempt.cedana_id)
@@ -159,13 +156,7 @@ class GcpProvider:
             InvalidInput: the filter is no state.
             ProviderError: a call failed; it proves nothing about any machine.
         """
-        if filter and filter not in INSTANCE_STATES:
-            raise InvalidInput([Problem("filter", f"must be empty or one of {', '.join(INSTANCE_STATES)}")])
-        seen: dict[int, Instance] = {}
-        for region in sorted({i.region for i in instances}):
-            here = [n for n, i in enumerate(instances) if i.region == region]
-            seen |= zip(here, self._see(self._api.begin(region), [instances[n] for n in here]), strict=True)
-        return [seen[n] for n in range(len(instances)) if not filter or seen[n].state == filter]
+        return described(instances, filter, lambda region, here: self._see(self._api.begin(region), here))
 
     def _see(self, calls: Calls, instances: Sequence[Instance]) -> list[Instance]:
         """The machines of one region, in the order given."""

@@ -5,27 +5,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 
+from spotferry.providers.verdict import UNKNOWN, Verdict
 from spotferry.types.errors import (
-    BanScope,
-    CapacityError,
     LaunchRefused,
     SkipProvider,
     TryAgainLater,
     TryNextRegion,
     TryNextType,
     TryNextZone,
-    UnknownLaunchError,
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """What follows from a refusal: the class of the error, how far it reaches, how long it stands."""
-
-    error: type[CapacityError]
-    scope: BanScope
-    ban_for: timedelta
-
 
 NO_CAPACITY = Verdict(TryNextZone, "pool", timedelta(minutes=3))
 BRIEFLY_NOT = Verdict(TryNextZone, "pool", timedelta(minutes=1))
@@ -43,7 +31,6 @@ WAIT = Verdict(TryAgainLater, "none", timedelta())
 REGION_WRONG = Verdict(LaunchRefused, "region", timedelta(hours=1))
 REQUEST_WRONG = Verdict(LaunchRefused, "none", timedelta())
 """Wrong with this one request: nobody else's launches suffer from it."""
-UNKNOWN = Verdict(UnknownLaunchError, UnknownLaunchError.default_scope, UnknownLaunchError.default_ban)
 
 LAUNCH_ERRORS: Mapping[str, Verdict] = {
     "ZONE_RESOURCE_POOL_EXHAUSTED": NO_CAPACITY,

@@ -3,7 +3,6 @@
 Described at https://docs.digitalocean.com/reference/paperspace/api-reference/ and by the OpenAPI document behind it.
 """
 
-import os
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -11,7 +10,8 @@ from typing import Any, Literal
 
 import httpx
 
-from spotferry.providers.paperspace.credentials import ApiKey
+from spotferry.providers.pace import Pace
+from spotferry.providers.paperspace.credentials import ApiKey, endpoint
 from spotferry.providers.paperspace.errors import (
     MALFORMED,
     NO_CREDENTIALS,
@@ -20,23 +20,17 @@ from spotferry.providers.paperspace.errors import (
     VendorError,
     call_error,
 )
-from spotferry.providers.rest import Pace
 from spotferry.types.errors import Misconfigured, ProviderError, ProviderUnavailable
 
 # Any: JSON as the API gives it; whoever reads a field checks it.
 Json = Mapping[str, Any]
 Method = Literal["GET", "POST", "PATCH", "DELETE"]
 
-URL = "https://api.paperspace.com/v1"
-ENDPOINT = "PAPERSPACE_API_URL"
-"""Variable: leads to another endpoint, a laptop's."""
 CONNECT_SECONDS = 2.0
 READ_SECONDS = 7.0
 TOTAL_SECONDS = 19.0
 """How long the calls that belong together may take in all, however often they are repeated."""
 _ONE_TRY_SECONDS = CONNECT_SECONDS + READ_SECONDS
-_FIRST_PAUSE_SECONDS = 0.5
-_LONGEST_PAUSE_SECONDS = 4.0
 _TRIES = 6
 PAGE = 120
 """The most items of a page."""
@@ -54,7 +48,7 @@ class PaperspaceApi:
 
     def __init__(self, key: ApiKey, url: str = "", pace: Pace | None = None) -> None:
         self._key = key
-        self._url = (url or os.environ.get(ENDPOINT, URL)).rstrip("/")
+        self._url = url.rstrip("/") or endpoint()
         self.pace = pace or Pace()
         self._lock = threading.Lock()
         self._client: httpx.Client | None = None
@@ -147,7 +141,7 @@ class Calls:
             pause = self._pause(failure, tries, method)
             if pause is None:
                 raise refusal(failure, self.region)
-            self.api.pace.wait(pause)
+            self.api.pace.sleep(pause)
 
     def _try(
         self, method: Method, path: str, parameters: Mapping[str, str], body: Json | None
@@ -167,8 +161,7 @@ class Calls:
         repeatable = failure.throttled or (failure.undecided and method != "POST")
         if not repeatable or tries >= _TRIES:
             return None
-        ceiling = min(_FIRST_PAUSE_SECONDS * 2.0 ** (tries - 1), _LONGEST_PAUSE_SECONDS)
-        pause = ceiling * (0.5 + self.api.pace.random() / 2)
+        pause = self.api.pace.pause(tries)
         return pause if self._fits(pause) else None
 
     def _fits(self, pause: float) -> bool:

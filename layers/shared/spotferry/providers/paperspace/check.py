@@ -1,16 +1,12 @@
 """Whether a region of Paperspace is as its settings say: the key, and the private network."""
 
-import os
 from collections.abc import Iterator
 
 from spotferry.ports.cloud import RegionSettings
 from spotferry.providers.opening import CheckContext, Finding, Level, RegionCheck
+from spotferry.providers.paperspace.credentials import ApiKey, endpoint
 from spotferry.providers.rest import RestApi
 from spotferry.types.errors import Misconfigured, ProviderError
-
-URL = "https://api.paperspace.com/v1"
-ENDPOINT, KEY = "PAPERSPACE_API_URL", "PAPERSPACE_API_KEY"
-SECRET = "paperspace/api-key"  # noqa: S105 - its name
 
 
 class PaperspaceCheck:
@@ -54,5 +50,4 @@ class PaperspaceCheck:
 
 def build_check(context: CheckContext) -> RegionCheck:
     """The check, with the key of the environment, else the deployment's."""
-    url = os.environ.get(ENDPOINT, URL).rstrip("/")
-    return PaperspaceCheck(RestApi(url, lambda: os.environ.get(KEY, "") or context.secret(SECRET)))
+    return PaperspaceCheck(RestApi(endpoint(), ApiKey(context.secret)))

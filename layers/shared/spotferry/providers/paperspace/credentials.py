@@ -1,4 +1,4 @@
-"""The key of the API: the deployment's secret, or the environment's."""
+"""Where the API is, and the key to it: the deployment's secret, or the environment's. No SDK."""
 
 import os
 import threading
@@ -6,11 +6,19 @@ import time
 from collections.abc import Callable
 from datetime import timedelta
 
+URL = "https://api.paperspace.com/v1"
+ENDPOINT = "PAPERSPACE_API_URL"
+"""Variable that leads to another endpoint: a laptop's."""
 SECRET = "paperspace/api-key"  # noqa: S105 - its name
 VARIABLE = "PAPERSPACE_API_KEY"
 """What stands for the secret on a laptop, under the name that Paperspace's own tools read."""
 KEPT_FOR = timedelta(minutes=5)
 """How long a key is used before it is read again; one that is refused is read again at once."""
+
+
+def endpoint() -> str:
+    """The address of the API, as the environment says."""
+    return os.environ.get(ENDPOINT, URL).rstrip("/")
 
 
 class ApiKey:

@@ -14,8 +14,8 @@ from datetime import timedelta
 
 import httpx
 
+from spotferry.providers.verdict import UNKNOWN, Verdict
 from spotferry.types.errors import (
-    BanScope,
     CapacityError,
     LaunchRefused,
     ProviderError,
@@ -24,7 +24,6 @@ from spotferry.types.errors import (
     TryAgainLater,
     TryNextRegion,
     TryNextType,
-    UnknownLaunchError,
 )
 
 VENDOR_ERRORS = (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError)
@@ -34,15 +33,6 @@ VendorError = httpx.HTTPError | httpx.InvalidURL | httpx.StreamError
 NO_CREDENTIALS = "MissingCredentials"
 MALFORMED = "MalformedAnswer"
 """Codes of our own: there is no key to call with; the answer is not what the API promises."""
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """What follows from a refusal: the class of the error, how far it reaches, how long it stands."""
-
-    error: type[CapacityError]
-    scope: BanScope
-    ban_for: timedelta
 
 
 _NO_CAPACITY = Verdict(TryNextRegion, "pool", timedelta(minutes=3))
@@ -168,7 +158,7 @@ def event_error(message: str, region: str, *, own_image: bool = False) -> Capaci
 
 
 def _raised(verdict: Verdict, failure: Failure, region: str) -> CapacityError:
-    return verdict.error(failure.code, failure.message, region, scope=verdict.scope, ban_for=verdict.ban_for)
+    return verdict.error_of(failure.code, failure.message, region)
 
 
 def _words_of(failure: Failure) -> Verdict | None:
@@ -184,5 +174,4 @@ def _code_of(failure: Failure) -> Verdict:
         return _WAIT
     if failure.status in _DENIED_STATUSES:
         return _DENIED
-    unknown = Verdict(UnknownLaunchError, UnknownLaunchError.default_scope, UnknownLaunchError.default_ban)
-    return LAUNCH_CODES.get(failure.code, unknown)
+    return LAUNCH_CODES.get(failure.code, UNKNOWN)

@@ -5,6 +5,7 @@ from datetime import timedelta
 from functools import partial
 
 from spotferry.ports.cloud import CloudProvider, RegionSettings
+from spotferry.providers.asked import check_filter, launch_of
 from spotferry.providers.context import ProviderContext
 from spotferry.providers.paperspace import launch, machines
 from spotferry.providers.paperspace.api import Calls, Json, PaperspaceApi, pages, text_of
@@ -15,14 +16,12 @@ from spotferry.providers.paperspace.launch import USER_DATA_LIMIT_BYTES
 from spotferry.providers.paperspace.templates import Templates
 from spotferry.types.errors import (
     CapacityError,
-    InvalidInput,
     NotYet,
-    Problem,
     ProviderError,
     ProviderUnavailable,
 )
 from spotferry.types.events import ProviderEvent
-from spotferry.types.instance import INSTANCE_STATES, Attempt, Candidate, Instance, LaunchRequest
+from spotferry.types.instance import Attempt, Candidate, Instance, LaunchRequest
 
 __all__ = ["USER_DATA_LIMIT_BYTES", "PaperspaceProvider", "build"]
 
@@ -37,7 +36,7 @@ def build(context: ProviderContext) -> CloudProvider:
 
 
 class PaperspaceProvider:
-    """Paperspace: implements `ports.cloud.CloudProvider`; keeps the client and the templates, nothing about machines.
+    """Paperspace: implements `ports.cloud.CloudProvider` and `SettlesLaunches`; keeps client and templates alone.
 
     The API has no idempotency token and machines have no tags. The machine's name is both: it is looked up before a
     machine is made, and again afterwards, and of machines that two deliveries made at the same time the oldest is kept.
@@ -80,17 +79,15 @@ class PaperspaceProvider:
             CapacityError: not to be had.
             ProviderUnavailable: no verdict; the same request again later.
         """
-        if not isinstance(candidate, Attempt) or candidate.launch is None:
-            msg = "create_instance wants an Attempt whose launch request is fixed"
-            raise TypeError(msg)
-        user_data = self._context.user_data(candidate)
-        launch.check(candidate, user_data)
-        calls = self._api.begin(candidate.region)
-        name = self._name(candidate)
+        attempt, request = launch_of(candidate)
+        user_data = self._context.user_data(attempt)
+        launch.check(attempt, user_data)
+        calls = self._api.begin(attempt.region)
+        name = self._name(attempt)
         made = self._kept(calls, name)
         if made is None:
-            made = self._buy(calls, candidate, candidate.launch, name, user_data)
-        return machines.as_seen(candidate, made)
+            made = self._buy(calls, attempt, request, name, user_data)
+        return machines.as_seen(attempt, made)
 
     def _buy(self, calls: Calls, attempt: Attempt, request: LaunchRequest, name: str, user_data: str) -> Json:
         """Make the machine and its script; the script goes when the machine is refused."""
@@ -177,8 +174,7 @@ class PaperspaceProvider:
             InvalidInput: the filter is no state.
             ProviderError: a call failed; it proves nothing about any machine.
         """
-        if filter and filter not in INSTANCE_STATES:
-            raise InvalidInput([Problem("filter", f"must be empty or one of {', '.join(INSTANCE_STATES)}")])
+        check_filter(filter)
         seen: dict[str, Json] = {}
         for region in sorted({i.region for i in instances}):
             ids = sorted({i.allocated_id for i in instances if i.region == region and i.allocated_id})

@@ -1,0 +1,23 @@
+"""What follows from a refusal: a line in each cloud's tables. No SDK."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from spotferry.types.errors import BanScope, CapacityError, UnknownLaunchError
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The class of the error, which says what to try next; how far the refusal reaches; how long it stands."""
+
+    error: type[CapacityError]
+    scope: BanScope
+    ban_for: timedelta
+
+    def error_of(self, code: str, message: str, region: str) -> CapacityError:
+        """The error to raise, with the cloud's own code and words."""
+        return self.error(code, message, region, scope=self.scope, ban_for=self.ban_for)
+
+
+UNKNOWN = Verdict(UnknownLaunchError, UnknownLaunchError.default_scope, UnknownLaunchError.default_ban)
+"""For a code that no table knows."""
