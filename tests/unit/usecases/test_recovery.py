@@ -49,13 +49,14 @@ def test_lines_of_the_deployment_that_are_broken_hold_the_job(world: World) -> N
 
 
 def test_what_an_agent_says_of_its_machine_is_kept(world: World) -> None:
-    """Names and texts; what is neither, too long or too much is left out."""
+    """Names and texts, for people to see; what is neither, too long or too much is left out."""
     job, attempt = world.launched()
     said = {"arch": "x86_64", "cpus": 2, "odd": ["x"], "long": "x" * 5000, **{f"n{i}": "x" for i in range(50)}}
     world.greet(world.authenticate(bearer(attempt), hello=True), said)
     facts = world.attempt(job).facts
     assert (facts["arch"], facts["cpus"], len(facts)) == ("x86_64", "2", 15)
     assert not {"odd", "long"} & set(facts)
+    assert world.read_jobs.show(job.job_id)["machine"]["facts"] == facts
 
 
 def test_checkpoints_are_offered_with_what_they_were_made_on(world: World) -> None:

@@ -148,6 +148,7 @@ def instance_json(attempt: Attempt, now: datetime) -> Json:
         "ended_by": attempt.ended_by,
         "taken_back": attempt.taken_back,
         "end_reason": attempt.end_reason,
+        "facts": dict(attempt.facts),
         "plan": attempt.plan,
     }
 
