@@ -175,6 +175,13 @@ def test_where_processes_cannot_go_on_their_files_do(
         rig.engine.restore(rig.saved(**machine), nothing)
 
 
+def test_images_that_do_not_come_leave_the_files(rig: Rig) -> None:
+    """A checkpoint whose images are damaged on the way is still one of its files, which are newer than any before."""
+    rig.place.objects[IMAGES_PART] = b"torn"
+    assert "its processes could not go on (" in rig.engine.restore(rig.saved(), nothing)
+    assert rig.place.replaced == [WORKDIR_PART]
+
+
 def test_auto_takes_what_works(rig: Rig) -> None:
     """The process tree where nothing speaks against it, else the work directory with the reason."""
     refusals = {CRIU: rig.engine.refusal}

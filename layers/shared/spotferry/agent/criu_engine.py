@@ -10,7 +10,7 @@ from spotferry.agent import criu as program
 from spotferry.agent.archive import pack, tree
 from spotferry.agent.clock import Check
 from spotferry.agent.criu import Criu
-from spotferry.agent.errors import ArchiveInvalid, CriuFailed
+from spotferry.agent.errors import ArchiveInvalid, CriuFailed, TransferFailed, reason_of
 from spotferry.agent.fingerprint import fingerprint, mismatch
 from spotferry.agent.members import fastest
 from spotferry.agent.place import WorkPlace
@@ -136,8 +136,8 @@ class CriuEngine:
                 incoming.verify()
             shutil.copyfile(images / TASK, self._runner.script_file(TASK))
             self._brought = criu.restore(images / "images", self._runner.log)
-        except CriuFailed as failed:
-            return str(failed)
+        except (CriuFailed, TransferFailed, ArchiveInvalid, OSError) as failed:
+            return reason_of(failed)  # the files are there already, and whole
         finally:
             shutil.rmtree(images, ignore_errors=True)
         return ""
