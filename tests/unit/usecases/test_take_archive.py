@@ -8,6 +8,8 @@ from pydantic import ValidationError
 from spotferry.types import Conflict, IllegalTransition, InvalidInput, JobState, Manifest, SpotferryError, StaleAttempt
 from spotferry.usecases.archive_calls import Addresses, MoreAddresses
 from spotferry.usecases.hear_agent import LogChunk
+from spotferry.usecases.keys import archive_prefix, begun_later, new_nonce, part_key
+from tests.builders import NOW
 from tests.unit.usecases.world import ARCHIVE, SHA, World, bearer, state_change
 
 FILES = [{"path": "out/a.txt", "size_bytes": 3, "sha256": SHA}, {"path": "out/b.txt", "size_bytes": 4, "sha256": SHA}]
@@ -313,3 +315,28 @@ def test_outputs_of_a_task_that_still_runs_are_refused_before_they_are_there(wor
     with pytest.raises(IllegalTransition):
         world.outputs(attempt)
     assert not any(key.startswith(f"outputs/{job.job_id}/") for key in world.objects.stored)
+
+
+def test_a_commit_that_was_overtaken_is_refused(world: World) -> None:
+    """A call that was late by minutes must not make older work the newest; its bytes go, the newer one stays."""
+    job, attempt = world.running()
+    late = world.send_bytes(attempt, body=b"early work")
+    world.later(seconds=60)
+    world.checkpoint(attempt, body=b"later work")
+    late_key = part_key(archive_prefix("checkpoint", job.job_id, 1, late["nonce"]), late["parts"][0]["name"])
+    upload_id = world.objects.begin_multipart(late_key)  # as if giving it up had failed
+    etag = world.objects.put_chunk(f"memory:chunk:{upload_id}:1:", b"early work")
+    late["parts"][0] |= {"upload_id": upload_id, "etags": [etag]}
+    with pytest.raises(InvalidInput, match="checkpoint 1, which was begun later, counts already"):
+        world.commit(attempt, late)
+    assert [c.number for c in world.store.checkpoints(job.job_id)] == [1]
+    assert late_key not in world.objects.stored
+
+
+def test_names_of_an_older_broker_tell_no_time() -> None:
+    """A machine that began under it goes on: its next checkpoint is not taken for an overtaken one."""
+    random = f"checkpoints/j/000001/{'f' * 32}/manifest.json"
+    timed = f"checkpoints/j/000001/{new_nonce(NOW)}/manifest.json"
+    assert not begun_later(random, timed, NOW)
+    assert not begun_later(timed.replace("/000001/", "/000002/"), timed, NOW)
+    assert begun_later(timed, random.replace("f" * 32, "0" * 32), NOW)

@@ -1,9 +1,12 @@
 """Where things are in the bucket."""
 
 import re
+import secrets
+from datetime import datetime
 
 from spotferry.types.errors import InvalidInput, Problem
 
+_TIME_DIGITS = 12
 _PART_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 
 
@@ -15,6 +18,29 @@ def upload_key(sha256: str) -> str:
 def agent_key(sha256: str) -> str:
     """The agent's zip application, named by its content."""
     return f"agent/{sha256}.pyz"
+
+
+def new_nonce(now: datetime) -> str:
+    """Names one upload: 12 hex digits of when it was begun, in milliseconds, and 20 that nobody guesses."""
+    return f"{_milliseconds(now)}{secrets.token_hex(10)}"
+
+
+def begun_later(key: str, other: str, now: datetime) -> bool:
+    """Whether the archive of one manifest key was begun later than that of another, by the same attempt.
+
+    A name that tells a time to come is of an older broker, whose names told none.
+    """
+    (place, begun), (other_place, other_begun) = _begun(key), _begun(other)
+    return place == other_place and other_begun < begun <= _milliseconds(now)
+
+
+def _begun(key: str) -> tuple[str, str]:
+    place, _, nonce = key.removesuffix("/manifest.json").rpartition("/")
+    return place, nonce[:_TIME_DIGITS]
+
+
+def _milliseconds(at: datetime) -> str:
+    return f"{int(at.timestamp() * 1000):0{_TIME_DIGITS}x}"
 
 
 def archive_prefix(kind: str, job_id: str, epoch: int, nonce: str) -> str:

@@ -1,7 +1,6 @@
 """Checkpoints and outputs come in: addresses first, then a commit that makes them count."""
 
 import hashlib
-import secrets
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -17,7 +16,7 @@ from spotferry.types.job import ArchivePart, JobState, Manifest
 from spotferry.usecases.archive_calls import Addresses, Commit, MoreAddresses, OfferedPart, SentPart
 from spotferry.usecases.change import ChangeJob
 from spotferry.usecases.hear_agent import HearAgent
-from spotferry.usecases.keys import archive_prefix, manifest_key, part_key
+from spotferry.usecases.keys import archive_prefix, begun_later, manifest_key, new_nonce, part_key
 from spotferry.usecases.prune_checkpoints import PruneCheckpoints
 from spotferry.usecases.word import PROTOCOL, SayWord
 
@@ -76,7 +75,7 @@ class TakeArchive:
         """
         self._check_owns(attempt)
         _check_sizes(wanted.parts)
-        nonce = secrets.token_hex(16)
+        nonce = new_nonce(self.change.clock())
         prefix = archive_prefix(wanted.kind, attempt.job_id, attempt.epoch, nonce)
         return {
             "protocol": PROTOCOL,
@@ -216,6 +215,8 @@ class TakeArchive:
                 self._perform(view)
                 return view, number
             self._check_owner(attempt, view)
+            if commit.kind == "checkpoint":
+                self._check_newest(attempt, key)
             manifest = self._manifest(attempt, commit, parts, view)
             self.objects.put(key, manifest.model_dump_json().encode(), "application/json")
             try:
@@ -223,6 +224,12 @@ class TakeArchive:
             except Conflict:
                 continue
         raise Conflict(f"job {attempt.job_id} was saved by others {_TRIES} times meanwhile: commit again")
+
+    def _check_newest(self, attempt: Attempt, key: str) -> None:
+        """What was on its way for so long that a later checkpoint overtook it holds less work than that one."""
+        newest = next(iter(self.change.store.checkpoints(attempt.job_id)), None)
+        if newest is not None and begun_later(newest.manifest_key, key, self.change.clock()):
+            raise _wrong("nonce", f"checkpoint {newest.number}, which was begun later, counts already")
 
     def _manifest(self, attempt: Attempt, commit: Commit, parts: tuple[ArchivePart, ...], view: View) -> Manifest:
         is_checkpoint = commit.kind == "checkpoint"
