@@ -1,5 +1,6 @@
 """`spotferry download`: a job's outputs, checked byte by byte."""
 
+import os
 import tempfile
 from pathlib import Path
 
@@ -42,7 +43,7 @@ def download(job_id: str, into: Path | None, *, as_json: bool) -> None:
         print_json({"folder": str(folder), "files": files, "skipped": unpacked.skipped})
         return
     for file in files:
-        click.echo(str(folder / str(file["path"])))
+        click.echo(os.fsencode(folder / str(file["path"])))  # as bytes: a name need not be text
     say(f"{counted(len(files), 'file')}, {size(sum(int(file['size_bytes']) for file in files))}, digests match")
 
 

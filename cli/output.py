@@ -12,12 +12,17 @@ Json = Mapping[str, Any]
 
 def print_json(document: object) -> None:
     """One JSON document, the whole of stdout."""
-    click.echo(json.dumps(document, indent=2, ensure_ascii=False))
+    click.echo(_printable(json.dumps(document, indent=2, ensure_ascii=False)))
 
 
 def say(message: str) -> None:
     """A word to the person, on stderr."""
-    click.echo(message, err=True)
+    click.echo(_printable(message), err=True)
+
+
+def _printable(text: str) -> str:
+    """The text, and where a file's name is no text its bytes as escapes, which JSON has as well."""
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 def print_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

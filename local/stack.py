@@ -7,7 +7,6 @@ state folder; stack.json there says where everything is.
 import contextlib
 import fcntl
 import json
-import shutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -18,6 +17,7 @@ from local.deploy import REGION, client, deploy, set_up_keys, set_up_regions
 from local.machine_image import MachineImage
 from local.offers import load_catalogue, load_market
 from local.other_offers import network_of, regions_of
+from local.removal import remove_tree
 from local.services import Service, StartError, answers, clean_environment, free_port
 from local.template import Template
 
@@ -183,7 +183,7 @@ def _end(folder: Path) -> None:
         service.end()
     (folder / "stack.json").unlink(missing_ok=True)
     for leftover in ("emulator", "tmp", "cloud"):
-        shutil.rmtree(folder / leftover, ignore_errors=True)
+        remove_tree(folder / leftover)
 
 
 def _start(folder: Path, options: Options) -> Stack:

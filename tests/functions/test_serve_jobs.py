@@ -142,6 +142,8 @@ def test_a_restore_makes_one_job_for_one_key(deployment: Deployment) -> None:
     [
         ('{"checkpoint": 0}', 422, "checkpoint"),
         ('{"checkpoint": "x"}', 422, "checkpoint"),
+        ('{"checkpoint": "1"}', 422, "checkpoint"),
+        ('{"checkpoint": true}', 422, "checkpoint"),
         ('{"number": 1}', 422, "number"),
         ("[1]", 400, ""),
         ("{", 400, ""),

@@ -5,6 +5,7 @@ import io
 import os
 import stat
 import subprocess
+import sys
 import tarfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -86,6 +87,20 @@ def test_holes_come_back_as_holes(tmp_path: Path) -> None:
     back = (there_and_back(root, tmp_path) / "sparse").stat()
     assert back.st_size == 17 * 1024 * 1024
     assert back.st_blocks * 512 < 4 * 1024 * 1024
+
+
+def test_a_tree_deeper_than_the_stack_is_walked(tmp_path: Path) -> None:
+    """How deep directories lie in one another is no limit of an archive, but of the file system."""
+    begun, depth = os.open(".", os.O_RDONLY), sys.getrecursionlimit() + 100
+    try:
+        os.chdir(tmp_path)
+        for _ in range(depth):
+            Path("d").mkdir()
+            os.chdir("d")
+    finally:
+        os.fchdir(begun)
+        os.close(begun)
+    assert sum(1 for _ in tree(tmp_path)) == depth
 
 
 def test_files_are_listed_with_their_digests(tmp_path: Path) -> None:

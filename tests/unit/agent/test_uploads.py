@@ -174,6 +174,16 @@ def test_a_list_that_was_cut_says_so(
     assert fake.problems == []
 
 
+def test_a_name_that_is_no_text_is_left_out_of_the_list(fake: FakeBroker, begin: Callable[..., Outgoing]) -> None:
+    """A file whose name is not UTF-8 travels unlisted, and the commit says that there are more files than listed."""
+    names = ["a", os.fsdecode(b"b\xff"), "\u00e9"]
+    files: list[Json] = [{"path": name, "size_bytes": 0, "sha256": "0" * 64} for name in names]
+    fake.reports.append(("task_exited", {}))
+    sent(begin("outputs"), b"archive", files=files)
+    assert [file["path"] for file in fake.commits[0]["files"]] == ["a", "\u00e9"]
+    assert fake.commits[0]["files_complete"] is False
+
+
 def test_memory_holds_a_few_chunks_and_the_disk_the_rest_of_a_hurry(tmp_path: Path) -> None:
     """While a task stands still nobody waits for the network: chunks that memory cannot hold go to the disk."""
     room = Room(tmp_path)

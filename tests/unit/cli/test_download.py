@@ -188,6 +188,16 @@ def test_files_beyond_an_incomplete_list_arrive(run: "Run", broker: "FakeBroker"
     assert Path("here/out/model.bin").read_bytes() == FILES["out/model.bin"]
 
 
+def test_a_name_that_is_no_text_arrives(run: "Run", broker: "FakeBroker") -> None:
+    """A file whose name is not UTF-8 has its very name in the folder, and is told as it can be: bytes, or escaped."""
+    name = os.fsdecode(b"b\xff")
+    offer(broker, archive_of(member(name, b"x"), member("log.txt", b"done\n")), LOG, files_complete=False)
+    assert os.fsencode(Path("here") / name) in run("download", "j-1", "--into", "here").stdout_bytes.splitlines()
+    assert (Path("here") / name).read_bytes() == b"x"
+    document = json.loads(run("download", "j-1", "--into", "here", "--json").stdout)
+    assert [file["path"] for file in document["files"]] == ["log.txt", name]
+
+
 @pytest.mark.parametrize("complete", [True, None])
 def test_a_complete_list_covers_every_file(run: "Run", broker: "FakeBroker", complete: bool | None) -> None:  # noqa: FBT001 (a case)
     """A file that a list does not name is refused where the broker says that it names all, or says nothing."""

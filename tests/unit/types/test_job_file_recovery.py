@@ -103,6 +103,9 @@ def test_every_signal_that_is_named_is_taken(name: str) -> None:
         ("interval_seconds: 3\n", "interval_seconds", "did you mean checkpoint.interval_seconds?"),
         ("max_duration_hours: 9000\n", "max_duration_hours", "from 0 to 8760"),
         ("max_cost_usd: $3\n", "max_cost_usd", "a number"),
+        ("max_cost_usd: 0.00\n", "max_cost_usd", "above 0"),
+        ("max_duration_hours: 0\n", "max_duration_hours", "above 0"),
+        ("max_cost_usd: \u0663\n", "max_cost_usd", "a number"),
     ],
 )
 def test_what_is_wrong_is_named_with_key_and_line(text: str, field: str, words: str) -> None:

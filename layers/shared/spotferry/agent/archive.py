@@ -21,13 +21,24 @@ Write = Callable[[Bytes], None]
 
 def tree(root: Path, below: str = "") -> Iterator[str]:
     """Every entry below a directory, relative to `root`, each directory before what it holds; links are entries."""
+    open_directories = [_entries(root, below)]
+    while open_directories:  # no recursion: a tree may be deeper than the interpreter's stack
+        entry = next(open_directories[-1], None)
+        if entry is None:
+            open_directories.pop()
+            continue
+        path, is_directory = entry
+        yield path
+        if is_directory:
+            open_directories.append(_entries(root, path))
+
+
+def _entries(root: Path, below: str) -> Iterator[Tuple[str, bool]]:
+    """What one directory holds, by name, and which of it are directories."""
     with os.scandir(root / below) as entries:
         found = sorted(entries, key=lambda entry: entry.name)
     for entry in found:
-        path = f"{below}/{entry.name}" if below else entry.name
-        yield path
-        if entry.is_dir(follow_symlinks=False):
-            yield from tree(root, path)
+        yield (f"{below}/{entry.name}" if below else entry.name), entry.is_dir(follow_symlinks=False)
 
 
 def pack(

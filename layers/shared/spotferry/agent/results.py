@@ -21,7 +21,7 @@ somebody does."""
 
 _LEAST_SAVE_SECONDS = 2.0
 
-FAILURES = (CommandFailed, CriuFailed, StepFailed, TransferFailed, OSError, ValueError)
+FAILURES = (CommandFailed, CriuFailed, StepFailed, TransferFailed, OSError, ValueError, RecursionError)
 """What may go wrong with a checkpoint or outputs; each is reported, none ends the agent."""
 
 

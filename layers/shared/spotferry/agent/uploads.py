@@ -205,12 +205,13 @@ class Outgoing:
             TransferFailed: the broker refused it; nothing was committed.
         """
         self.open()
+        listed = [file for file in files if _can_be_told(str(file["path"]))][:LISTED_FILES]
         body = {
             "kind": self._kind,
             "nonce": self._nonce,
             "parts": [part.committed() for part in self._written] + self._kept,
-            "files": files[:LISTED_FILES],
-            "files_complete": len(files) <= LISTED_FILES,
+            "files": listed,
+            "files_complete": len(listed) == len(files),
             "log": None,
             **details,
         }
@@ -278,3 +279,12 @@ class Uploader:
     def begin(self, kind: str, names: Tuple[str, ...], check: Check) -> Outgoing:
         """A new archive, a `checkpoint` or `outputs`, of at most these parts."""
         return Outgoing(self._link, self._clock, Room(self._spool), kind, names, check)
+
+
+def _can_be_told(name: str) -> bool:
+    """A name of any bytes may be on the disk; JSON has only those that are text."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -74,6 +74,9 @@ def check_recovery(fields: Mapping[str, object]) -> Iterator[Problem]:
     checkpoint, retry = fields.get("checkpoint"), fields.get("retry")
     if isinstance(checkpoint, dict):
         yield from _check_engine(checkpoint)
+    for limit in ("max_duration_hours", "max_cost_usd"):
+        if limit in fields and not fields[limit]:
+            yield Problem(limit, "must be above 0, not 0: leave it out for no limit")
     if isinstance(retry, dict) and retry.get("on_exit_codes") and not retry.get("max_restarts"):
         yield Problem("retry.on_exit_codes", "has no effect without retry.max_restarts")
 

@@ -20,7 +20,7 @@ COMMAND_KEYS = (
     "post_restore",
 )
 """Keys that hold lines to run."""
-_NUMBER = re.compile(r"[+-]?\d{1,12}(\.\d{1,12})?")
+_NUMBER = re.compile(r"[+-]?[0-9]{1,12}(\.[0-9]{1,12})?")
 _NOUNS = {"list": "a list", "map": "a mapping", "null": "nothing", "bool": "true or false"}
 
 

@@ -25,7 +25,7 @@ class Wish(Value):
         checkpoint: number of the one to go on from; None: the newest.
     """
 
-    checkpoint: int | None = Field(default=None, ge=1)
+    checkpoint: int | None = Field(default=None, ge=1, strict=True)
 
 
 @dataclass(frozen=True, slots=True)
