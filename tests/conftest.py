@@ -1,10 +1,13 @@
 """Fixtures that several rooms of tests share."""
 
+import os
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+from local.removal import remove_tree
 from local.services import Service, clean_environment, free_port
 
 
@@ -21,3 +24,23 @@ def emulator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield f"http://127.0.0.1:{port}"
     finally:
         service.end()
+
+
+@pytest.fixture
+def deep_tree(tmp_path: Path) -> Iterator[Path]:
+    """A directory that holds one more than Python's stack is deep, each in the one before; gone again at the end.
+
+    Left there it would end the session of whoever's pytest tidies the temporary directories up.
+    """
+    top, begun = tmp_path / "deep", os.open(".", os.O_RDONLY)
+    top.mkdir()
+    try:
+        os.chdir(top)
+        for _ in range(sys.getrecursionlimit() + 1):
+            Path("d").mkdir()
+            os.chdir("d")
+    finally:
+        os.fchdir(begun)
+        os.close(begun)
+    yield top
+    remove_tree(top)

@@ -15,6 +15,7 @@ import pytest
 from spotferry.agent.archive import add_file, pack, tree
 from spotferry.agent.errors import ArchiveInvalid, Ended, Order
 from spotferry.agent.unpack import unpack
+from spotferry.agent.world import remove
 
 
 def nothing() -> None:
@@ -89,18 +90,20 @@ def test_holes_come_back_as_holes(tmp_path: Path) -> None:
     assert back.st_blocks * 512 < 4 * 1024 * 1024
 
 
-def test_a_tree_deeper_than_the_stack_is_walked(tmp_path: Path) -> None:
+def test_a_tree_deeper_than_the_stack_is_walked(deep_tree: Path) -> None:
     """How deep directories lie in one another is no limit of an archive, but of the file system."""
-    begun, depth = os.open(".", os.O_RDONLY), sys.getrecursionlimit() + 100
+    assert sum(1 for _ in tree(deep_tree)) == sys.getrecursionlimit() + 1
+
+
+def test_a_tree_deeper_than_the_stack_comes_back_and_goes(deep_tree: Path, tmp_path: Path) -> None:
+    """What an archive holds can be unpacked, and what was unpacked can be deleted, however deep."""
+    back = tmp_path / "back"
     try:
-        os.chdir(tmp_path)
-        for _ in range(depth):
-            Path("d").mkdir()
-            os.chdir("d")
+        there_and_back(deep_tree, tmp_path)
+        assert list(tree(back)) == list(tree(deep_tree))
     finally:
-        os.fchdir(begun)
-        os.close(begun)
-    assert sum(1 for _ in tree(tmp_path)) == depth
+        remove(back)
+    assert not back.exists()
 
 
 def test_files_are_listed_with_their_digests(tmp_path: Path) -> None:
