@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from spotferry.agent.archive import add_file, pack, tree
+from spotferry.agent.codec import BLOCK_BYTES
 from spotferry.agent.errors import ArchiveInvalid, Ended, Order
 from spotferry.agent.unpack import unpack
 from spotferry.agent.world import remove
@@ -117,8 +118,8 @@ def test_files_are_listed_with_their_digests(tmp_path: Path) -> None:
 def test_order_stops_packing(tmp_path: Path) -> None:
     """Whatever the check raises comes out, before the archive is whole."""
     (tmp_path / "root").mkdir()
-    (tmp_path / "root" / "a").write_bytes(os.urandom(3_000_000))
-    left, content = [5], bytearray()
+    (tmp_path / "root" / "a").write_bytes(os.urandom(12 * BLOCK_BYTES))
+    left, content = [10], bytearray()
 
     def check() -> None:
         left[0] -= 1
@@ -127,7 +128,7 @@ def test_order_stops_packing(tmp_path: Path) -> None:
 
     with pytest.raises(Ended):
         pack(tmp_path / "root", ["a"], content.extend, check)
-    assert len(content) < 3_000_000
+    assert len(content) < 12 * BLOCK_BYTES
 
 
 def test_a_file_that_somebody_cuts_short_meanwhile_is_filled_up(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The gzip stream of members: made and read on threads, in order, and refused where it is damaged."""
+"""The streams of members: made and read on threads, in order, and refused where they are damaged."""
 
 import gzip
 import io
@@ -9,10 +9,13 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from spotferry.agent import zstd
+from spotferry.agent.codec import BLOCK_BYTES, GZIP, ZSTD, Codec, fastest
 from spotferry.agent.errors import ArchiveInvalid, Ended, Order
-from spotferry.agent.members import BLOCK_BYTES, GZIP, ZSTD, Codec, Zipper, fastest, unzip
+from spotferry.agent.members import Zipper, unzip
 
 MIXED = os.urandom(2 * BLOCK_BYTES) + b"text " * 200_000 + bytes(BLOCK_BYTES + 1)
 
@@ -92,10 +95,46 @@ def test_a_stream_of_one_member_is_read_too() -> None:
 
 def test_what_does_not_shrink_is_stored() -> None:
     """Random bytes grow by a trifle; text shrinks."""
-    noise = os.urandom(BLOCK_BYTES)
+    noise, text = os.urandom(BLOCK_BYTES), (b"all work and no play " * 60_000)[:BLOCK_BYTES]
     for codec in (GZIP, ZSTD):
-        assert 0 < sum(map(len, codec.pack(noise))) - BLOCK_BYTES < 200
-        assert sum(map(len, codec.pack((b"all work and no play " * 30_000)[:BLOCK_BYTES]))) < BLOCK_BYTES / 50
+        assert 0 < len(zipped(codec, noise)) - BLOCK_BYTES < 200
+        assert len(zipped(codec, text)) < BLOCK_BYTES / 50
+
+
+@pytest.mark.parametrize("size", [20_000, 128 * 1024, 128 * 1024 + 1, BLOCK_BYTES])
+def test_a_stored_block_is_neither_copied_nor_given_to_a_thread(size: int) -> None:
+    """Its pieces are views of it, on the way out and on the way in."""
+    noise = os.urandom(size)
+    head, *frame = ZSTD.stored(noise) or ()
+    assert ZSTD.length(bytes(head)) == sum(map(len, frame))
+    assert [piece.obj for piece in frame if isinstance(piece, memoryview)] == [noise] * -(-size // (128 * 1024))
+    body = b"".join(frame)
+    shown = ZSTD.shown(body) or ()
+    assert b"".join(shown) == noise == ZSTD.expand(body)
+    assert all(isinstance(piece, memoryview) and piece.obj is body for piece in shown)
+
+
+@given(at=st.integers(0, 300_000), bit=st.integers(0, 7), cut=st.integers(0, 300_000))
+def test_a_stored_block_that_is_damaged_is_left_to_the_library(at: int, bit: int, cut: int) -> None:
+    """What is shown of a damaged one is as long as its head says; nothing is read beyond its end."""
+    noise = random.Random(at).randbytes(150_000)  # noqa: S311  (a seed)
+    _, *frame = ZSTD.stored(noise) or ()
+    damaged = bytearray(b"".join(frame))
+    damaged[at % min(len(damaged), 20 if bit else len(damaged))] ^= 1 << bit
+    for body in (bytes(damaged), bytes(damaged[: cut % len(damaged)])):
+        shown = ZSTD.shown(body)
+        assert shown is None or sum(map(len, shown)) == int.from_bytes(body[5:9], "little")
+
+
+def test_small_files_shrink_together() -> None:
+    """What is written in small pieces is put together to whole blocks: what is like the piece before costs little."""
+    page = random.Random(7).randbytes(25_000).hex().encode()  # noqa: S311  (a seed)
+    for size in (len(page), 7 * len(page), 2 * BLOCK_BYTES + 1):
+        piece = (page * 50)[:size]
+        alone, together = len(zipped(ZSTD, page)), zipped(ZSTD, *[piece] * 10)
+        assert len(together) < (1 + 10 * size / BLOCK_BYTES) * 1.5 * alone
+        with unzip(io.BytesIO(together)) as plain:
+            assert plain.read() == piece * 10
 
 
 def test_a_damaged_stream_is_refused() -> None:

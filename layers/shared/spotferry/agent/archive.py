@@ -11,7 +11,8 @@ from typing import BinaryIO, Callable, Dict, Iterable, Iterator, List, Tuple
 
 from spotferry.agent.broker import Json
 from spotferry.agent.clock import Check
-from spotferry.agent.members import BLOCK_BYTES, GZIP, Bytes, Codec, Zipper
+from spotferry.agent.codec import BLOCK_BYTES, GZIP, Bytes, Codec
+from spotferry.agent.members import Zipper
 
 _ARCHIVED = (stat.S_ISREG, stat.S_ISDIR, stat.S_ISLNK, stat.S_ISFIFO)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import BinaryIO, Iterator, List, Optional
 
 from spotferry.agent.clock import Check
-from spotferry.agent.members import Bytes
+from spotferry.agent.codec import Bytes
 
 MEMORY_CHUNKS = 4
 """Chunks that are in memory at a time, the one that is being filled among them."""

@@ -9,10 +9,10 @@ from typing import Callable, List, Optional, Tuple
 from spotferry.agent import criu as program
 from spotferry.agent.archive import pack, tree
 from spotferry.agent.clock import Check
+from spotferry.agent.codec import fastest
 from spotferry.agent.criu import Criu
 from spotferry.agent.errors import ArchiveInvalid, CriuFailed, TransferFailed, reason_of
 from spotferry.agent.fingerprint import fingerprint, mismatch
-from spotferry.agent.members import fastest
 from spotferry.agent.place import WorkPlace
 from spotferry.agent.plan import Part, Saved
 from spotferry.agent.subject import Fate, Subject

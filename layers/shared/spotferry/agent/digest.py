@@ -5,12 +5,15 @@ from __future__ import annotations
 import hashlib
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Deque
+from typing import Deque, List
 
-from spotferry.agent.members import Bytes
+from spotferry.agent.codec import Bytes
+
+_LOT_BYTES = 512 * 1024
+"""Pieces are handed over together when there are so many: handing one over takes as long as hashing 32 KiB."""
 
 _BEHIND = 8
-"""Pieces that wait to be hashed, at most."""
+"""Lots that wait to be hashed, at most."""
 
 
 class Digest:
@@ -20,12 +23,15 @@ class Digest:
         self._digest = hashlib.sha256()
         self._pool = ThreadPoolExecutor(1, "digest")
         self._waiting: Deque[Future[None]] = deque()
+        self._lot: List[Bytes] = []
+        self._lot_bytes = 0
 
     def update(self, piece: Bytes) -> None:
         """The next piece, which nobody may change any more."""
-        self._waiting.append(self._pool.submit(self._digest.update, piece))
-        while len(self._waiting) > _BEHIND:
-            self._waiting.popleft().result()
+        self._lot.append(piece)
+        self._lot_bytes += len(piece)
+        if self._lot_bytes >= _LOT_BYTES:
+            self._hand_over()
 
     def hexdigest(self) -> str:
         """Of all pieces; there is no further one."""
@@ -33,5 +39,17 @@ class Digest:
         return self._digest.hexdigest()
 
     def close(self) -> None:
-        """Wait for what was handed in."""
+        """Wait for what was handed in; twice is fine."""
+        if self._lot:
+            self._hand_over()
         self._pool.shutdown()
+
+    def _hand_over(self) -> None:
+        self._waiting.append(self._pool.submit(self._hash, self._lot))
+        self._lot, self._lot_bytes = [], 0
+        while len(self._waiting) > _BEHIND:
+            self._waiting.popleft().result()
+
+    def _hash(self, lot: List[Bytes]) -> None:
+        for piece in lot:
+            self._digest.update(piece)

@@ -11,12 +11,13 @@ import urllib.request
 from typing import Optional, Union
 
 from spotferry.agent.clock import Check, Clock, patiently
+from spotferry.agent.codec import Bytes
 from spotferry.agent.errors import TransferFailed
 from spotferry.agent.plan import Part
 from spotferry.agent.transfer import TRIES, open_url, read_block
 
 _PARTIAL = 206
-_BLOCKS_AHEAD = 16
+_BLOCKS_AHEAD = 8
 _LOOK_SECONDS = 0.2
 _LEAVE_SECONDS = 1.0
 
@@ -51,7 +52,7 @@ class Incoming:
         self._over.set()
         self._reader.join(_LEAVE_SECONDS)  # one that waits for the network ends by itself
 
-    def read(self, size: int = -1) -> bytes:
+    def read(self, size: int = -1) -> Bytes:
         """At most so many bytes, as many as have come; empty at the end. What was read is not verified yet.
 
         Raises:
@@ -60,7 +61,7 @@ class Incoming:
         """
         if not self._block:
             self._block = memoryview(self._taken())
-        given = bytes(self._block if size < 0 else self._block[:size])
+        given = self._block if size < 0 else self._block[:size]
         self._block = self._block[len(given) :]
         return given
 

@@ -14,7 +14,8 @@ from typing import BinaryIO, Callable, Dict, List, Optional, Sequence, Tuple
 
 from spotferry.agent.archive import header_of
 from spotferry.agent.clock import Check
-from spotferry.agent.members import BLOCK_BYTES, Zipper, fastest
+from spotferry.agent.codec import BLOCK_BYTES, fastest
+from spotferry.agent.members import Zipper
 from spotferry.agent.pieces import (
     INDEX_PART,
     LONGEST_PIECE_BYTES,

@@ -15,8 +15,9 @@ from typing import IO, Dict, Iterator, List, Mapping, Sequence, Tuple, cast
 from spotferry.agent.archive import forget_members
 from spotferry.agent.broker import Json
 from spotferry.agent.clock import Check
+from spotferry.agent.codec import BLOCK_BYTES
 from spotferry.agent.errors import ArchiveInvalid
-from spotferry.agent.members import BLOCK_BYTES, Readable, unzip
+from spotferry.agent.members import Readable, unzip
 from spotferry.agent.pieces import (
     INDEX_PART,
     LONGEST_PIECE_BYTES,
@@ -244,7 +245,7 @@ def _lines(plain: Readable) -> Iterator[bytes]:
     """The lines of a stream."""
     rest = b""
     while block := plain.read(BLOCK_BYTES):
-        *whole, rest = (rest + block).split(b"\n")
+        *whole, rest = (rest + bytes(block)).split(b"\n")
         yield from whole
     if rest:
         raise ArchiveInvalid("the index is damaged: it ends in the middle of a line")

@@ -13,7 +13,7 @@ from spotferry.agent.errors import AddressExpired, TransferFailed
 
 T = TypeVar("T")
 
-BLOCK_BYTES = 256 * 1024
+BLOCK_BYTES = 1024 * 1024
 TRIES = 8
 STALL_SECONDS = 30.0
 _REFUSALS = range(300, 500)

@@ -9,12 +9,13 @@ import stat
 import tarfile
 import zlib
 from pathlib import Path
-from typing import IO, Dict, Optional, Set, Tuple, cast
+from typing import IO, Callable, Dict, Optional, Set, Tuple, cast
 
 from spotferry.agent.archive import forget_members
 from spotferry.agent.clock import Check
+from spotferry.agent.codec import BLOCK_BYTES, Bytes
 from spotferry.agent.errors import ArchiveInvalid
-from spotferry.agent.members import BLOCK_BYTES, Bytes, Readable, unzip
+from spotferry.agent.members import Readable, unzip
 
 _ZEROS = bytes(BLOCK_BYTES)
 _FEW_ZEROS = bytes(64)
@@ -40,11 +41,13 @@ def unpack(source: Readable, target: Path, owner: Optional[Tuple[int, int]], che
     unpacking = _Unpacking(target, owner, check)
     try:
         # not tarfile's own "r|gz", which unzips a block at once, however large it gets
-        with unzip(source) as plain, tarfile.open(fileobj=cast("IO[bytes]", Forward(plain)), mode="r:") as tar:
-            while (entry := tar.next()) is not None:
-                check()
-                unpacking.take(tar, entry)
-                forget_members(tar)
+        with unzip(source) as plain:
+            stream = Forward(plain)
+            with tarfile.open(fileobj=cast("IO[bytes]", stream), mode="r:") as tar:
+                while (entry := tar.next()) is not None:
+                    check()
+                    unpacking.take(tar, entry, stream)
+                    forget_members(tar)
             while plain.read(BLOCK_BYTES):  # the sum that tells whether all was whole is at the very end
                 check()
     except (tarfile.TarError, gzip.BadGzipFile, EOFError, zlib.error, UnicodeError) as error:
@@ -75,18 +78,23 @@ class Forward:
         """
         if to < self._at:
             raise tarfile.StreamError(f"byte {to} was read already")
-        while self._at < to and self.read(min(BLOCK_BYTES, to - self._at)):
+        while self._at < to and self.some(to - self._at):
             pass
         return self._at
 
     def read(self, size: int) -> bytes:
         """So many bytes, or fewer at the end."""
         pieces, left = [], size
-        while left > 0 and (piece := self._stream.read(left)):
+        while left > 0 and (piece := self.some(left)):
             pieces.append(piece)
             left -= len(piece)
-        self._at += size - left
-        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+        return b"".join(pieces)
+
+    def some(self, size: int) -> Bytes:
+        """At most so many bytes, as many as are there in one piece; empty at the end."""
+        piece = self._stream.read(size)
+        self._at += len(piece)
+        return piece
 
 
 class _Unpacking:
@@ -100,8 +108,8 @@ class _Unpacking:
         self._real: Set[str] = {""}
         self._files: Set[str] = set()
 
-    def take(self, tar: tarfile.TarFile, entry: tarfile.TarInfo) -> None:
-        """Make one entry."""
+    def take(self, tar: tarfile.TarFile, entry: tarfile.TarInfo, stream: Forward) -> None:
+        """Make one entry of an archive, whose stream stands before the entry's bytes."""
         path = self._inside(entry.name)
         if path == "":
             return
@@ -113,7 +121,7 @@ class _Unpacking:
         place = self._target / path
         if os.path.lexists(place) and (place.is_symlink() or not place.is_dir()):
             place.unlink()
-        self._make(tar, entry, path, place)
+        self._make(tar, entry, stream, place)
 
     def finish(self) -> None:
         """Give directories their modes and times, innermost first: until now they had to be open."""
@@ -123,27 +131,21 @@ class _Unpacking:
             place.chmod(mode & 0o7777)
             os.utime(place, (mtime, mtime))
 
-    def _make(self, tar: tarfile.TarFile, entry: tarfile.TarInfo, path: str, place: Path) -> None:
+    def _make(self, tar: tarfile.TarFile, entry: tarfile.TarInfo, stream: Forward, place: Path) -> None:
         if entry.issym():
             place.symlink_to(entry.linkname)
             self._own(place)
         elif entry.islnk():
-            self._link(entry, path, place)
+            self._link(entry, place)
         elif entry.isfifo():
             os.mkfifo(place)
             self._settle(place, entry)
         elif entry.isreg():
-            self._copy(self._content(tar, entry), entry.size, place)
+            self._copy(_some_of(tar, entry, stream), entry.size, place)
             self._settle(place, entry)
-            self._files.add(path)
+            self._files.add(self._inside(entry.name))
         else:
             raise ArchiveInvalid(f"{entry.name}: neither a file, a directory nor a link; it is refused")
-
-    def _content(self, tar: tarfile.TarFile, entry: tarfile.TarInfo) -> IO[bytes]:
-        """A file's bytes: the archive itself stands before them, but those with holes are put together by tarfile."""
-        if entry.issparse():
-            return cast("IO[bytes]", tar.extractfile(entry))
-        return cast("IO[bytes]", tar.fileobj)
 
     def _inside(self, name: str) -> str:
         """The entry's path, normalised; "" is the directory itself."""
@@ -169,21 +171,21 @@ class _Unpacking:
             raise ArchiveInvalid(f"{path}: an earlier entry of the archive is no directory; it is refused")
         self._real.add(path)
 
-    def _link(self, entry: tarfile.TarInfo, path: str, place: Path) -> None:
+    def _link(self, entry: tarfile.TarInfo, place: Path) -> None:
         goal = self._inside(entry.linkname)
         if goal not in self._files:
             raise ArchiveInvalid(f"{entry.name}: a hard link to {entry.linkname}, which is no file before it; refused")
         os.link(self._target / goal, place, follow_symlinks=False)
-        self._files.add(path)
+        self._files.add(self._inside(entry.name))
 
-    def _copy(self, content: IO[bytes], size: int, place: Path) -> None:
+    def _copy(self, some: Callable[[int], Bytes], size: int, place: Path) -> None:
         with place.open("xb", buffering=0) as file:
             while size > 0:
                 self._check()
-                block = content.read(min(size, BLOCK_BYTES))
+                block = some(min(size, BLOCK_BYTES))
                 if not block:
                     raise ArchiveInvalid(f"the archive is damaged: it ends in the middle of {place.name}")
-                if block.startswith(_FEW_ZEROS) and block == _ZEROS[: len(block)]:
+                if block[: len(_FEW_ZEROS)] == _FEW_ZEROS and block == _ZEROS[: len(block)]:
                     file.seek(len(block), os.SEEK_CUR)
                 else:
                     write_all(file, block)
@@ -198,6 +200,11 @@ class _Unpacking:
     def _own(self, place: Path) -> None:
         if self._owner:
             os.chown(place, *self._owner, follow_symlinks=False)
+
+
+def _some_of(tar: tarfile.TarFile, entry: tarfile.TarInfo, stream: Forward) -> Callable[[int], Bytes]:
+    """How to read a file's bytes: the stream stands before them, but those with holes are put together by tarfile."""
+    return cast("IO[bytes]", tar.extractfile(entry)).read if entry.issparse() else stream.some
 
 
 def write_all(file: io.FileIO, block: Bytes) -> None:

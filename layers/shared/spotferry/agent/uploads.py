@@ -12,10 +12,10 @@ from spotferry.agent.addresses import Addresses
 from spotferry.agent.broker import Json
 from spotferry.agent.chunks import Chunk, Room
 from spotferry.agent.clock import Check, Clock
+from spotferry.agent.codec import Bytes
 from spotferry.agent.digest import Digest
 from spotferry.agent.errors import AddressExpired, AgentError, BrokerRefused, TransferFailed, reason_of
 from spotferry.agent.link import Link
-from spotferry.agent.members import Bytes
 from spotferry.agent.transfer import put_chunk
 
 FRESH_ADDRESSES = 3

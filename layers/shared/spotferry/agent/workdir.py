@@ -6,8 +6,8 @@ from typing import Optional, Tuple
 
 from spotferry.agent.archive import pack
 from spotferry.agent.clock import Check
+from spotferry.agent.codec import fastest
 from spotferry.agent.errors import ArchiveInvalid
-from spotferry.agent.members import fastest
 from spotferry.agent.place import WorkPlace
 from spotferry.agent.plan import Saved
 from spotferry.agent.subject import Subject

@@ -8,14 +8,22 @@ from __future__ import annotations
 import ctypes
 import functools
 import os
+import struct
 import subprocess
 import threading
-from typing import Optional
+from typing import Iterator, Optional, Tuple, Union
 
 from spotferry.agent.console import say
 from spotferry.agent.errors import ArchiveInvalid
 
 LEVEL = 1
+_MAGIC = 0xFD2FB528
+_ONE_SEGMENT_OF_FOUR_BYTES_SIZE = 0xA0
+_FRAME_HEAD = struct.Struct("<IBI")
+_RAW_BLOCK_BYTES = 128 * 1024
+_BLOCK_HEAD_BYTES = 3
+_LENGTH_SHIFT = 3
+_NOT_RAW = 0b110
 _LIBRARY = "libzstd.so.1"
 _INSTALL_SECONDS = 300
 _INSTALLERS = (
@@ -72,13 +80,18 @@ class Zstd:
 
     def compress(self, block: bytes) -> bytes:
         """A frame."""
+        count = self.compressed_bytes(block)
+        return ctypes.string_at(self._context().buffer, count)
+
+    def compressed_bytes(self, block: bytes) -> int:
+        """How long a block's frame is, which the calling thread's buffer then holds."""
         room = self._library.ZSTD_compressBound(len(block))
         context = self._context()
         buffer = context.room(room)
-        count = self._library.ZSTD_compressCCtx(context.packing, buffer, room, block, len(block), LEVEL)
+        count = int(self._library.ZSTD_compressCCtx(context.packing, buffer, room, block, len(block), LEVEL))
         if self._library.ZSTD_isError(count):
             raise OSError("zstd cannot compress a block")
-        return ctypes.string_at(buffer, count)
+        return count
 
     def expand(self, frame: bytes, most: int) -> bytes:
         """The block of a frame.
@@ -92,6 +105,38 @@ class Zstd:
         if self._library.ZSTD_isError(count):
             raise ArchiveInvalid("the archive is damaged: zstd cannot expand a block of it")
         return ctypes.string_at(buffer, count)
+
+
+def stored(block: bytes) -> Iterator[Union[bytes, memoryview]]:
+    """A frame that holds a block as it is, in pieces: nothing is copied, and no library is asked.
+
+    Raw blocks in a frame of one segment (RFC 8878, 3.1.1.1 and 3.1.1.2).
+    """
+    head, view = _FRAME_HEAD.pack(_MAGIC, _ONE_SEGMENT_OF_FOUR_BYTES_SIZE, len(block)), memoryview(block)
+    for at in range(0, len(block), _RAW_BLOCK_BYTES):
+        raw = view[at : at + _RAW_BLOCK_BYTES]
+        is_last = at + len(raw) == len(block)
+        yield head + (len(raw) << _LENGTH_SHIFT | is_last).to_bytes(_BLOCK_HEAD_BYTES, "little")
+        yield raw
+        head = b""
+
+
+def shown(frame: bytes, most: int) -> Optional[Tuple[memoryview, ...]]:
+    """The block of a frame as `stored` makes it, in pieces that are not copies; None where the library has to tell."""
+    if len(frame) < _FRAME_HEAD.size:
+        return None
+    magic, kind, size = _FRAME_HEAD.unpack_from(frame)
+    if (magic, kind) != (_MAGIC, _ONE_SEGMENT_OF_FOUR_BYTES_SIZE) or size > most:
+        return None
+    pieces, at, is_last, view = [], _FRAME_HEAD.size, False, memoryview(frame)
+    while not is_last:
+        head = int.from_bytes(view[at : at + _BLOCK_HEAD_BYTES], "little")
+        is_last, length = bool(head & 1), head >> _LENGTH_SHIFT
+        at += _BLOCK_HEAD_BYTES + length
+        if head & _NOT_RAW or not 0 < length <= _RAW_BLOCK_BYTES or at > len(frame):
+            return None
+        pieces.append(view[at - length : at])
+    return tuple(pieces) if at == len(frame) and sum(map(len, pieces)) == size else None
 
 
 @functools.cache
