@@ -9,7 +9,8 @@ from cli.errors import UsageProblem
 
 RULE_FILES = (".gitignore", ".spotferryignore")
 """Read in this order, so that .spotferryignore can take back what .gitignore leaves out (`!data/`)."""
-NEVER_PACKED = ".git"
+NEVER_PACKED = (".git", ".spotferry")
+"""History, and a local cloud's state, which changes while it is read and holds the jobs of before."""
 _FOLDER_GROUP = "ps_d"  # the library marks the slash after a matched folder by this group
 
 
@@ -91,7 +92,7 @@ class IgnoreRules:
 
     def leave_out(self, path: str, *, is_folder: bool) -> bool:
         """Whether a path below the work directory stays behind; the deepest folder that has a rule for it decides."""
-        if path.rpartition("/")[2] == NEVER_PACKED:
+        if path.rpartition("/")[2] in NEVER_PACKED:
             return True
         for rules in reversed(self._rules):
             verdict = rules.verdict(path, is_folder=is_folder)

@@ -29,8 +29,8 @@ MAX_PATH_CHARS = 1024
 def submit(job_file: Path, idempotency_key: str, *, as_json: bool, following: bool) -> None:
     """Hand in a job file and its work directory; prints the job's id.
 
-    Files that .gitignore or .spotferryignore name stay here, and so does .git. Owners and times of files do not
-    travel; permissions and links inside do.
+    Files that .gitignore or .spotferryignore name stay here, and so do .git and a local cloud's .spotferry. Owners and
+    times of files do not travel; permissions and links inside do.
     """
     if as_json and following:
         raise UsageProblem("--follow: does not go with --json, which prints one document")

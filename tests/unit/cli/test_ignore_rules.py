@@ -102,6 +102,17 @@ def test_our_own_rule_file_has_the_last_word(tmp_path: Path) -> None:
     assert not {name for name in names if name.startswith("logs/")}
 
 
+@pytest.mark.parametrize("name", [".git", ".spotferry"])
+def test_what_tools_keep_of_themselves_never_travels(tmp_path: Path, name: str) -> None:
+    """Neither git's history nor a local cloud's state, wherever they lie, and whatever a rule takes back."""
+    for folder in (tmp_path, tmp_path / "below"):
+        (folder / name).mkdir(parents=True)
+        (folder / name / "state").write_text("x")
+    (tmp_path / "a.txt").write_text("x")
+    (tmp_path / ".spotferryignore").write_text(f"!{name}/\n")
+    assert packed_names(tmp_path) == {"a.txt", ".spotferryignore"}
+
+
 def test_a_rule_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     """Rules are never skipped in silence: a secret might travel."""
     (tmp_path / ".gitignore").symlink_to(".gitignore")
