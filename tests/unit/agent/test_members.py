@@ -93,6 +93,26 @@ def test_a_stream_of_one_member_is_read_too() -> None:
         assert plain.read() == MIXED
 
 
+@pytest.mark.parametrize("size", [7, 100_000])
+@pytest.mark.parametrize("archive", [gzip.compress(MIXED), zipped(GZIP, MIXED), zipped(ZSTD, MIXED)])
+def test_a_stream_may_come_in_views_of_any_length(archive: bytes, size: int) -> None:
+    """As a download gives it: what has come of it, and no copies."""
+    at = 0
+
+    class Download:
+        """Gives so much at a time."""
+
+        def read(self, wanted: int = -1) -> memoryview:
+            """The next bytes."""
+            nonlocal at
+            given = memoryview(archive)[at : at + (size if wanted < 0 else min(size, wanted))]
+            at += len(given)
+            return given
+
+    with unzip(Download()) as plain:
+        assert b"".join(iter(lambda: bytes(plain.read(300_000)), b"")) == MIXED
+
+
 def test_what_does_not_shrink_is_stored() -> None:
     """Random bytes grow by a trifle; text shrinks."""
     noise, text = os.urandom(BLOCK_BYTES), (b"all work and no play " * 60_000)[:BLOCK_BYTES]

@@ -124,18 +124,22 @@ class _Front:
         self._head = head
         self._rest = rest
 
-    def read(self, size: int = -1) -> Bytes:
+    def some(self, size: int) -> Bytes:
         """The head first."""
         if self._head:
-            given = self._head if size < 0 else self._head[:size]
+            given = self._head[:size]
             self._head = self._head[len(given) :]
             return given
         return self._rest.read(size)
 
+    def read(self, size: int) -> bytes:
+        """As `some`, for libraries that take nothing but bytes."""
+        return bytes(self.some(size))
+
     def exactly(self, size: int) -> bytes:
         """So many bytes, or fewer at the end."""
         pieces, left = [], size
-        while left > 0 and (piece := self.read(left)):
+        while left > 0 and (piece := self.some(left)):
             pieces.append(piece)
             left -= len(piece)
         return b"".join(pieces)
