@@ -30,7 +30,8 @@ _PASSED_ON = (PENDING, PROVISIONING, SETTING_UP, SETUP_FAILED, STARTUP_FAILED)
 """Where a job is once its owner is lost: with its successor as far as that has come, or waiting for a machine."""
 
 _WITH_SUCCESSOR = (RUNNING, INTERRUPTED, FINALIZING)
-"""Where a second machine may be on its way to own the job."""
+"""Where a second machine is looked for. It may be on its way in SETTING_UP as well: while a task that failed is started
+again."""
 
 _TAKEN = (INTERRUPTED,)
 _OVER = (DONE, FAILED)
@@ -55,7 +56,7 @@ _MOVES: tuple[tuple[type[e.Event], Mapping[JobState, Iterable[JobState]]], ...] 
         e.AgentArrived,
         {
             PROVISIONING: [SETTING_UP],
-            **{state: [state] for state in (*_WITH_SUCCESSOR, CANCELLING)},
+            **{state: [state] for state in (SETTING_UP, *_WITH_SUCCESSOR, CANCELLING)},
         },
     ),
     (
@@ -67,8 +68,8 @@ _MOVES: tuple[tuple[type[e.Event], Mapping[JobState, Iterable[JobState]]], ...] 
             FINALIZING: [FINALIZING],
         },
     ),
-    (e.SetupFailed, {SETTING_UP: [SETUP_FAILED], **{s: [s] for s in _WITH_SUCCESSOR}}),
-    (e.StartupFailed, {SETTING_UP: [STARTUP_FAILED], **{s: [s] for s in _WITH_SUCCESSOR}}),
+    (e.SetupFailed, {SETTING_UP: [SETUP_FAILED, SETTING_UP], **{s: [s] for s in _WITH_SUCCESSOR}}),
+    (e.StartupFailed, {SETTING_UP: [STARTUP_FAILED, SETTING_UP], **{s: [s] for s in _WITH_SUCCESSOR}}),
     (e.TaskStarted, {SETTING_UP: [RUNNING]}),
     (e.CommandEnded, {s: [s] for s in (SETTING_UP, *_WITH_SUCCESSOR, CANCELLING, *HOLD_STATES)}),
     (e.CheckpointCommitted, {s: [s] for s in (SETTING_UP, RUNNING, INTERRUPTED, FINALIZING, CANCELLING)}),
@@ -88,7 +89,7 @@ _MOVES: tuple[tuple[type[e.Event], Mapping[JobState, Iterable[JobState]]], ...] 
         {
             PENDING: [PENDING],
             PROVISIONING: [PENDING, PROVISIONING],
-            SETTING_UP: [PENDING, SETTING_UP],
+            SETTING_UP: _PASSED_ON,
             RUNNING: [RUNNING, *_PASSED_ON],
             INTERRUPTED: [INTERRUPTED, *_PASSED_ON],
             FINALIZING: [FINALIZING, FAILED, *_PASSED_ON],
@@ -101,7 +102,7 @@ _MOVES: tuple[tuple[type[e.Event], Mapping[JobState, Iterable[JobState]]], ...] 
         e.NoticeReceived,
         {
             PROVISIONING: _TAKEN,
-            SETTING_UP: _TAKEN,
+            SETTING_UP: [*_TAKEN, SETTING_UP],
             RUNNING: [*_TAKEN, RUNNING],
             INTERRUPTED: _TAKEN,
             FINALIZING: [FINALIZING],
@@ -127,7 +128,7 @@ _MOVES: tuple[tuple[type[e.Event], Mapping[JobState, Iterable[JobState]]], ...] 
         {
             PENDING: [PENDING],
             PROVISIONING: [PENDING, FAILED, PROVISIONING],
-            SETTING_UP: [PENDING, FAILED, SETTING_UP],
+            SETTING_UP: [FAILED, *_PASSED_ON],
             RUNNING: [RUNNING, FAILED, *_PASSED_ON],
             INTERRUPTED: [INTERRUPTED, FAILED, *_PASSED_ON],
             FINALIZING: [FINALIZING, FAILED, *_PASSED_ON],
@@ -182,7 +183,7 @@ NO_OPS: Mapping[tuple[JobState, type[e.Event]], str] = {
         (e.LaunchChosen, _HAS_MACHINE, tuple(JobState)),
         (e.PlacementDeferred, _HAS_MACHINE, tuple(JobState)),
         (e.PlacementImpossible, _HAS_MACHINE, tuple(JobState)),
-        (e.AgentArrived, _LATE, (SETTING_UP, *_PAST_SETUP)),
+        (e.AgentArrived, _LATE, _PAST_SETUP),
         (e.AgentArrived, _OVERTAKEN, tuple(FINAL_STATES)),
         (e.SetupFinished, _LATE, _PAST_SETUP),
         (e.SetupFailed, _LATE, _PAST_SETUP),
