@@ -1,7 +1,10 @@
 """The placement queue: each message by itself; what is hopeless is set aside, what is worth a try goes back."""
 
+from datetime import timedelta
+
 import pytest
 
+from spotferry.domain import asking
 from spotferry.types import JobState, ProviderUnavailable, SpotferryError, TryNextZone
 from tests.functions.deployment import JOB_FILE, Deployment, event, sqs_event
 
@@ -39,8 +42,11 @@ def test_the_event_of_a_check_about_nothing_does_nothing(deployment: Deployment)
     assert deployment.cloud.calls == {}
 
 
-def test_a_check_finds_the_machine_whose_answer_was_lost(deployment: Deployment) -> None:
+def test_a_check_finds_the_machine_whose_answer_was_lost(
+    deployment: Deployment, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The second message of a launch settles it."""
+    monkeypatch.setattr(asking, "ALONE", timedelta(0))
     deployment.cloud.lose_answer()
     job_id, attempt = deployment.launched()
     assert attempt.allocated_id == ""

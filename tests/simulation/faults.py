@@ -12,6 +12,7 @@ STEPS = {
     "cloud throttled": 0.05,
     "cloud answer lost": 0.03,
     "launch answer lost": 0.1,
+    "launch late": 0.1,
     "table busy": 0.01,
     "table answer lost": 0.01,
     "bucket failed": 0.02,

@@ -109,7 +109,7 @@ class Task:
     def go_on(self, ended: Callable[[], None]) -> None:
         """Work."""
         self.started = True
-        self._since = self._host.time.now
+        self._done, self._since = self.done_seconds, self._host.time.now
         left = self._host.profile.task_seconds - self._done
         self._host.time.after(left, lambda: ended() if self.exit_code is not None else None)
 
@@ -168,17 +168,19 @@ class Host:
         return self.time.current.wait(None if seconds is None else max(0.0, seconds / self._rate))
 
     def freeze(self, until: datetime) -> None:
-        """Nothing on it happens before then."""
+        """Nothing on it happens before then; a longer stall that it is in already goes on."""
+        if until <= self.frozen_until:
+            return
         self.frozen_until = until
         for process in self._processes:
             process.frozen_until = until
         task = self.task
         if task is not None and task.started and task.exit_code is None:
             task.stand_still()
-            self.time.at(until, lambda: None if self.dead or self.task is not task else self._thaw(task))
+            self.time.at(until, lambda: self._thaw(task))
 
     def _thaw(self, task: Task) -> None:
-        if self._runs(task):
+        if self._runs(task) and self.frozen_until <= self.time.now:
             task.go_on(self._ended)
 
     def _runs(self, task: Task) -> bool:

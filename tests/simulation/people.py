@@ -11,11 +11,10 @@ from spotferry.usecases.submit_job import Submission
 from tests.simulation.clouds import OURS
 from tests.simulation.deployment import Deployment
 from tests.simulation.host import Profile
-from tests.simulation.traffic import Api, Parcel
+from tests.simulation.traffic import ASKED_AGAIN, Api, Parcel
 from tests.simulation.virtual import VirtualTime
 
 _SHA = "ab" * 32
-_LATER = (408, 429, 500, 502, 503)
 _MOST_JOBS = 3
 _BRIEF_SECONDS = 200
 _LOOKS_AFTER = 0.1
@@ -107,13 +106,14 @@ class People:
     def look_after(self, job: Job) -> None:
         """Ask for a retry of a job on hold, or do not bother."""
         if job.state in HOLD_STATES and self._random.random() < _LOOKS_AFTER:
-            job_id = job.job_id
-            self._order(f"retry {job_id[:6]}", lambda: self._retry(job_id))
+            job_id, key = job.job_id, self._key()
+            self.profiles[new_job_id(OURS, "ann", key)] = self.profiles[job_id]
+            self._order(f"retry {job_id[:6]}", lambda: self._retry(job_id, key))
 
-    def _retry(self, job_id: str) -> None:
-        """Of a job on hold only: one that is over by now would become another job."""
+    def _retry(self, job_id: str, key: str) -> None:
+        """Of a job on hold only; one that is over a moment later becomes another job."""
         if self._deployment.store.get_job(job_id).state in HOLD_STATES:
-            self._deployment.steer.retry(job_id, "ann", self._key())
+            self._told_of(self._deployment.steer.retry(job_id, "ann", key))
 
     def _order(self, name: str, work: Callable[[], object]) -> None:
         self.waiting += 1
@@ -126,7 +126,7 @@ class People:
             if answered:
                 return
             answered.append(status)
-            if status in _LATER:
+            if status in ASKED_AGAIN:
                 self._time.after(self._random.uniform(1, 30), lambda: self._until_answered(parcel))
             else:
                 self.waiting -= 1

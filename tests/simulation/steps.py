@@ -12,6 +12,9 @@ from tests.simulation.virtual import Process, VirtualTime
 READS = frozenset({"get_job", "load", "list_jobs", "unsettled_jobs", "get_attempt", "find_attempt", "attempts_of"})
 """Steps at tables whose answer may not be lost: to lose it is to be refused."""
 
+LONGEST_STEP_SECONDS = 20.0
+"""How slow a step can be, a launch call among them: no less than the clouds' own calls may take."""
+
 _BUSY = timedelta(seconds=5)
 
 
@@ -74,7 +77,11 @@ class Steps:
         if invocation is None:
             return call()
         what = f"{kind}.{name}"
-        self._wait(what)
+        if what == "cloud.create_instance" and self._faults.strikes("launch late"):
+            self._note(f"{what} is late")
+            self._time.sleep(self._faults.seconds(2, LONGEST_STEP_SECONDS))
+        else:
+            self._wait(what)
         if self._faults.strikes("crash before a step"):
             self._crash(f"before {what}")
         if self._time.now >= invocation.deadline:
@@ -89,7 +96,7 @@ class Steps:
     def _wait(self, what: str) -> None:
         if self._faults.strikes("slow step"):
             self._note(f"{what} is slow")
-            self._time.sleep(self._faults.seconds(2, 20))
+            self._time.sleep(self._faults.seconds(2, LONGEST_STEP_SECONDS))
         elif self._faults.strikes("interleaved step"):
             self._time.sleep(self._faults.seconds(0.001, 1.5))
 

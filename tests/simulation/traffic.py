@@ -30,6 +30,8 @@ VISIBILITY_SECONDS = 360.0
 RECEIVES = 5
 BUS_RETRIES = (60.0, 120.0)
 FUNCTION_SECONDS, API_SECONDS = 60.0, 29.0
+ASKED_AGAIN = frozenset({408, 429, 500, 502, 503})
+"""What a caller repeats its call after; any other answer is the last it hears."""
 _KNOWN = (Crash, OutageError, Conflict, NotYet, ProviderError)
 """Errors that go back to the queue, the bus or the caller; any other out of a function is one that nobody knows."""
 
@@ -192,11 +194,10 @@ class Api:
 
     def _carry(self, seconds: float, parcel: Parcel, answer: Callable[[int, Any], None]) -> None:  # Any: a body
         def done(failure: BaseException | None, body: object) -> None:
-            if failure is None:
+            status = 200 if failure is None else _status(failure)
+            if status not in ASKED_AGAIN:
                 self._settle(parcel)
-                answer(200, body)
-            else:
-                answer(_status(failure), {"detail": str(failure)})
+            answer(status, body if failure is None else {"detail": str(failure)})
 
         self._time.after(seconds, lambda: self._functions.run(parcel, API_SECONDS, done))
 

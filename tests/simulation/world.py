@@ -210,7 +210,7 @@ class World:
     def request(self, path: str, who: str, body: Json, answer: Any) -> None:  # Any: the host's own callback
         """A call of an agent's."""
         name = f"{path} {body.get('event', '')} of {who[7:13]}"
-        same = f"{name} {body.get('nonce', '')} {(body.get('data') or {}).get('kind', '')}"
+        same = f"{name} {body.get('report', '')} {body.get('nonce', '')} {(body.get('data') or {}).get('kind', '')}"
         debts = self._debts.setdefault(same, [])
         self.api.call(Parcel(name, lambda: self.handlers.agent(path, who, body), debts), answer)
 

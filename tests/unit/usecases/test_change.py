@@ -3,6 +3,7 @@
 import pytest
 
 from spotferry.domain import events as e
+from spotferry.domain.owed import owed
 from spotferry.types import Conflict, IllegalTransition, JobState, NotFound
 from tests.fakes import QueueAwayError
 from tests.unit.usecases.world import World, warning
@@ -46,6 +47,17 @@ def test_an_event_may_turn_out_to_be_none(world: World) -> None:
     saves = world.store.saves
     assert world.change(job.job_id, lambda _: None).job == world.job(job)
     assert world.store.saves == saves
+
+
+def test_an_event_that_turns_out_to_be_none_sends_what_is_owed(world: World) -> None:
+    """Somebody may have saved it and crashed."""
+    job, _ = world.running()
+    world.queue.take()
+    world.queue.fail()
+    with pytest.raises(QueueAwayError):
+        world.report(world.attempt(job), "task_exited", exit_code=0)
+    view = world.change(job.job_id, lambda _: None)
+    assert world.queue.take() == list(owed(view)) != []
 
 
 def test_an_event_made_of_the_view_sees_what_was_loaded(world: World) -> None:

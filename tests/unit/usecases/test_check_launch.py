@@ -14,6 +14,7 @@ def lost(world: World) -> Job:
     job = world.submit()
     world.create_instance(job.job_id)
     world.queue.take()
+    world.let_answers_come()
     return job
 
 

@@ -103,6 +103,7 @@ def test_a_crash_after_the_save_is_healed_by_the_redelivery(world: World) -> Non
     with pytest.raises(QueueAwayError):
         world.create_instance(job.job_id)
     assert world.cloud.machines == {}
+    world.let_answers_come()
     world.create_instance(job.job_id)
     assert world.attempt(job).allocated_id
     assert len(world.store.attempts_of(job.job_id)) == 1
@@ -128,6 +129,7 @@ def test_an_answer_that_was_lost_is_found_by_the_check(world: World) -> None:
     attempt = world.attempt(job)
     assert attempt.allocated_id == ""
     assert CheckLaunch(job.job_id, attempt.cedana_id) in world.queue.waiting
+    world.let_answers_come()
     world.check_launch(job.job_id, attempt.cedana_id)
     assert world.attempt(job).allocated_id == world.cloud.machines[attempt.cedana_id].allocated_id
     assert world.cloud.calls["create"] == 1
@@ -149,6 +151,7 @@ def test_no_verdict_leaves_the_question_open(world: World) -> None:
     job = world.submit()
     world.create_instance(job.job_id)
     assert world.state(job) is JobState.PROVISIONING
+    world.let_answers_come()
     world.check_launch(job.job_id, world.attempt(job).cedana_id)
     assert world.attempt(job).allocated_id
 

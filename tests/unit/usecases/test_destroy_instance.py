@@ -53,11 +53,13 @@ def test_a_cloud_that_does_not_take_the_order_is_asked_again(world: World) -> No
 
 
 def test_a_machine_whose_answer_was_lost_is_found_and_ended(world: World) -> None:
-    """A cancel during the launch ends the machine that the lost answer was about."""
+    """A cancel during the launch ends the machine that the lost answer was about, once that has had its time."""
     world.cloud.lose_answer()
     job = world.submit()
     world.create_instance(job.job_id)
     world.steer("cancel", job.job_id, "ann")
+    world.perform()
+    world.later(minutes=1)
     world.perform()
     assert world.cloud.living() == []
     world.cloud.finish_ending()

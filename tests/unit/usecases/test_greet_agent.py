@@ -61,6 +61,7 @@ def test_a_hello_overtakes_its_launchs_answer(world: World) -> None:
     world.create_instance(job.job_id)
     attempt = world.attempt(job)
     world.hello(attempt)
+    world.let_answers_come()
     world.check_launch(job.job_id, attempt.cedana_id)
     assert world.state(job) is JobState.SETTING_UP
     assert world.attempt(job).phase is AttemptPhase.ARRIVED

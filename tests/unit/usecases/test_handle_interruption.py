@@ -81,6 +81,7 @@ def test_a_warning_before_the_launch_was_answered_is_heard_the_second_time(world
     attempt = world.attempt(job)
     allocated_id = world.cloud.machines[attempt.cedana_id].allocated_id
     assert world.interruption(warning(attempt, allocated_id)) == [Heard.UNKNOWN]
+    world.let_answers_come()
     world.check_launch(job.job_id, attempt.cedana_id)
     assert world.interruption(warning(attempt, allocated_id)) == [Heard.ACTED]
     assert world.state(job) is JobState.INTERRUPTED

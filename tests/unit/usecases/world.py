@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from spotferry.domain.asking import ALONE
 from spotferry.domain.view import CheckLaunch, DestroyInstance, PlaceJob
 from spotferry.types import Attempt, Job, JobFile, JobState, Upload
 from spotferry.usecases.archive_calls import Addresses, Commit
@@ -37,9 +38,15 @@ class World(UseCases):
                     case PlaceJob():
                         self.create_instance(effect.job_id)
                     case CheckLaunch():
+                        if not self.store.get_attempt(effect.instance_id).allocated_id:
+                            self.let_answers_come()
                         self.check_launch(effect.job_id, effect.instance_id)
                     case DestroyInstance():
                         self.destroy_instance(effect.job_id, effect.instance_id)
+
+    def let_answers_come(self) -> None:
+        """So long a launch is left to whoever asked, and its check comes no sooner."""
+        self.clock.move(seconds=ALONE.total_seconds())
 
     def _keep(self, effect: PlaceJob | CheckLaunch | DestroyInstance) -> bool:
         later = isinstance(effect, PlaceJob) and effect.not_before is not None and effect.not_before > self.clock()

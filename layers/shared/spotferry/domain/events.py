@@ -6,6 +6,7 @@ from datetime import datetime
 from decimal import Decimal
 from types import MappingProxyType
 
+from spotferry.domain.asking import Answered, LaunchRepeated
 from spotferry.domain.reported import Reported
 from spotferry.types.instance import Attempt, EndedBy
 from spotferry.types.job import Manifest
@@ -40,7 +41,7 @@ class PlacementImpossible:
 
 
 @dataclass(frozen=True, slots=True)
-class MachineCreated:
+class MachineCreated(Answered):
     """The cloud answered a launch, or the machine of a launch whose answer was lost was found.
 
     Attributes:
@@ -58,7 +59,7 @@ class MachineCreated:
 
 
 @dataclass(frozen=True, slots=True)
-class LaunchFailed:
+class LaunchFailed(Answered):
     """The cloud refused a launch: there is no machine.
 
     Attributes:
@@ -195,8 +196,7 @@ class NoticeReceived:
     Attributes:
         code: the cloud's own word, or the reason in words.
         deadline: when, if it is known.
-        by_cloud: the cloud takes it back. Otherwise it ends for a reason of its own or of ours, and that is no
-            interruption.
+        by_cloud: the cloud takes it back; an end for a reason of its own, or of ours, is no interruption.
     """
 
     instance_id: str
@@ -273,6 +273,7 @@ Event = (
     LaunchChosen
     | PlacementDeferred
     | PlacementImpossible
+    | LaunchRepeated
     | MachineCreated
     | LaunchFailed
     | AgentArrived

@@ -24,7 +24,7 @@ from spotferry.types.job import JobState
 
 def placement_deferred(view: View, event: e.PlacementDeferred, now: datetime) -> Moved | None:
     """Nothing is free: the next try is later."""
-    if not wants_machine(view):
+    if not wants_machine(view) or view.job.next_try_at == event.retry_at:
         return None
     view = view.with_job(next_try_at=event.retry_at, tries=view.job.tries + 1)
     if view.job.state is JobState.PENDING:

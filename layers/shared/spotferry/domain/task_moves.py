@@ -86,6 +86,8 @@ def _hold(view: View, instance_id: str, state: JobState, why: str, now: datetime
     view = changed(view, instance_id, phase=AttemptPhase.HELD, held_because=because, end_reason=why, restarting=False)
     if role is not Role.OWNER or view.job.state is not JobState.SETTING_UP:
         return Moved(view, why)
+    if view.job.successor_id:
+        view = stay(view, view.job.successor_id, "the job is on hold where it is")
     deadline = now + view.policy.hold
     view = view.with_job(state=state, reason=why, deadline=deadline)
     return Moved(view, f"{why}; the machine waits for a retry until {deadline:%H:%M:%S} UTC")

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import get_args
 
 from spotferry.domain import events as e
+from spotferry.domain.asking import LaunchRepeated
 from spotferry.types.job import FINAL_STATES, HOLD_STATES, JobState
 
 EVENTS: tuple[type[e.Event], ...] = get_args(e.Event)
@@ -30,7 +31,8 @@ _PASSED_ON = (PENDING, PROVISIONING, SETTING_UP, SETUP_FAILED, STARTUP_FAILED)
 """Where a job is once its owner is lost: with its successor as far as that has come, or waiting for a machine."""
 
 _WITH_SUCCESSOR = (RUNNING, INTERRUPTED, FINALIZING)
-"""Where a second machine may be on its way to own the job."""
+"""Where a second machine is looked for. It may be on its way in SETTING_UP as well: while a task that failed is started
+again."""
 
 _TAKEN = (INTERRUPTED,)
 _OVER = (DONE, FAILED)
@@ -39,6 +41,7 @@ _MOVES: tuple[tuple[type[e.Event], Mapping[JobState, Iterable[JobState]]], ...] 
     (e.LaunchChosen, {PENDING: [PROVISIONING], **{s: [s] for s in _WITH_SUCCESSOR}}),
     (e.PlacementDeferred, {PENDING: [PENDING], **{s: [s] for s in _WITH_SUCCESSOR}}),
     (e.PlacementImpossible, {PENDING: [FAILED]}),
+    (LaunchRepeated, {state: [state] for state in JobState if state is not CANCELLING and not state.is_final}),
     (e.MachineCreated, {state: [state] for state in JobState}),
     (
         e.LaunchFailed,
@@ -55,7 +58,7 @@ _MOVES: tuple[tuple[type[e.Event], Mapping[JobState, Iterable[JobState]]], ...] 
         e.AgentArrived,
         {
             PROVISIONING: [SETTING_UP],
-            **{state: [state] for state in (*_WITH_SUCCESSOR, CANCELLING)},
+            **{state: [state] for state in (SETTING_UP, *_WITH_SUCCESSOR, CANCELLING)},
         },
     ),
     (
@@ -67,8 +70,8 @@ _MOVES: tuple[tuple[type[e.Event], Mapping[JobState, Iterable[JobState]]], ...] 
             FINALIZING: [FINALIZING],
         },
     ),
-    (e.SetupFailed, {SETTING_UP: [SETUP_FAILED], **{s: [s] for s in _WITH_SUCCESSOR}}),
-    (e.StartupFailed, {SETTING_UP: [STARTUP_FAILED], **{s: [s] for s in _WITH_SUCCESSOR}}),
+    (e.SetupFailed, {SETTING_UP: [SETUP_FAILED, SETTING_UP], **{s: [s] for s in _WITH_SUCCESSOR}}),
+    (e.StartupFailed, {SETTING_UP: [STARTUP_FAILED, SETTING_UP], **{s: [s] for s in _WITH_SUCCESSOR}}),
     (e.TaskStarted, {SETTING_UP: [RUNNING]}),
     (e.CommandEnded, {s: [s] for s in (SETTING_UP, *_WITH_SUCCESSOR, CANCELLING, *HOLD_STATES)}),
     (e.CheckpointCommitted, {s: [s] for s in (SETTING_UP, RUNNING, INTERRUPTED, FINALIZING, CANCELLING)}),
@@ -88,7 +91,7 @@ _MOVES: tuple[tuple[type[e.Event], Mapping[JobState, Iterable[JobState]]], ...] 
         {
             PENDING: [PENDING],
             PROVISIONING: [PENDING, PROVISIONING],
-            SETTING_UP: [PENDING, SETTING_UP],
+            SETTING_UP: _PASSED_ON,
             RUNNING: [RUNNING, *_PASSED_ON],
             INTERRUPTED: [INTERRUPTED, *_PASSED_ON],
             FINALIZING: [FINALIZING, FAILED, *_PASSED_ON],
@@ -101,7 +104,7 @@ _MOVES: tuple[tuple[type[e.Event], Mapping[JobState, Iterable[JobState]]], ...] 
         e.NoticeReceived,
         {
             PROVISIONING: _TAKEN,
-            SETTING_UP: _TAKEN,
+            SETTING_UP: [*_TAKEN, SETTING_UP],
             RUNNING: [*_TAKEN, RUNNING],
             INTERRUPTED: _TAKEN,
             FINALIZING: [FINALIZING],
@@ -127,7 +130,7 @@ _MOVES: tuple[tuple[type[e.Event], Mapping[JobState, Iterable[JobState]]], ...] 
         {
             PENDING: [PENDING],
             PROVISIONING: [PENDING, FAILED, PROVISIONING],
-            SETTING_UP: [PENDING, FAILED, SETTING_UP],
+            SETTING_UP: [FAILED, *_PASSED_ON],
             RUNNING: [RUNNING, FAILED, *_PASSED_ON],
             INTERRUPTED: [INTERRUPTED, FAILED, *_PASSED_ON],
             FINALIZING: [FINALIZING, FAILED, *_PASSED_ON],
@@ -182,7 +185,7 @@ NO_OPS: Mapping[tuple[JobState, type[e.Event]], str] = {
         (e.LaunchChosen, _HAS_MACHINE, tuple(JobState)),
         (e.PlacementDeferred, _HAS_MACHINE, tuple(JobState)),
         (e.PlacementImpossible, _HAS_MACHINE, tuple(JobState)),
-        (e.AgentArrived, _LATE, (SETTING_UP, *_PAST_SETUP)),
+        (e.AgentArrived, _LATE, _PAST_SETUP),
         (e.AgentArrived, _OVERTAKEN, tuple(FINAL_STATES)),
         (e.SetupFinished, _LATE, _PAST_SETUP),
         (e.SetupFailed, _LATE, _PAST_SETUP),

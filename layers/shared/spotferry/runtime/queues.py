@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
+from spotferry.domain.asking import ALONE
 from spotferry.domain.interruption import UNKNOWN_PAUSE
 from spotferry.domain.view import CheckLaunch, DestroyInstance, Effect, PlaceJob
 from spotferry.runtime.aws_clients import Client
@@ -12,9 +13,6 @@ from spotferry.types.base import RECORD_VERSION, Record
 from spotferry.types.errors import SpotferryError
 
 _LONGEST_DELAY = timedelta(minutes=15)
-_CHECK_LAUNCH_AFTER = timedelta(seconds=45)
-"""Longer than any launch's answer takes: what is settled by then costs a read, and no second call to the cloud."""
-
 _BATCH = 10
 
 
@@ -82,7 +80,7 @@ def _entry(effect: Effect, now: datetime) -> dict[str, object]:
             wait = effect.not_before - now if effect.not_before else timedelta(0)
         case CheckLaunch():
             message = Message(kind="check_launch", job_id=effect.job_id, instance_id=effect.instance_id)
-            wait = _CHECK_LAUNCH_AFTER
+            wait = ALONE  # what is settled by then costs a read, and no second call to the cloud
         case DestroyInstance():
             message = Message(kind="destroy_instance", job_id=effect.job_id, instance_id=effect.instance_id)
             wait = timedelta(0)

@@ -5,10 +5,11 @@ from dataclasses import dataclass
 
 from spotferry.domain.events import Event
 from spotferry.domain.lifecycle import decide
-from spotferry.domain.view import View
+from spotferry.domain.owed import owed
+from spotferry.domain.view import Decision, View
 from spotferry.ports.cloud import Clock, EffectQueue
 from spotferry.ports.store import JobStore
-from spotferry.types.errors import Conflict
+from spotferry.types.errors import Conflict, IllegalTransition, StaleAttempt
 
 _TRIES = 6
 """Saves that may lose to somebody else's before the caller is told; two writers rarely meet twice."""
@@ -53,14 +54,20 @@ class ChangeJob:
     def on(self, view: View, event: Event | EventOf) -> View:
         """Decide on a view that is at hand, save, perform.
 
+        What changes nothing may be the repeat of what was saved before a crash: all that is still owed is sent then,
+        also where the event is refused, for whoever is refused does not ask again.
+
         Raises:
             Conflict: the view is not the latest; nothing was written and nothing sent.
+            IllegalTransition, StaleAttempt: see `decide`.
         """
-        what = event(view) if callable(event) else event
-        if what is None:
-            return view
         now = self.clock()
-        decision = decide(view, what, now=now)
+        try:
+            what = event(view) if callable(event) else event
+            decision = Decision(view, owed(view)) if what is None else decide(view, what, now=now)
+        except (IllegalTransition, StaleAttempt):
+            self.queue.send(owed(view), now)
+            raise
         self.store.save(view, decision)
         self.queue.send(decision.effects, now)
         return decision.view

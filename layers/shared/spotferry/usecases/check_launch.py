@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from spotferry.domain import view as effects
+from spotferry.domain.asking import is_asked_for
 from spotferry.domain.view import View
 from spotferry.ports.cloud import Clouds
 from spotferry.types.errors import NotFound, NotYet, ProviderError
@@ -38,6 +39,8 @@ class CheckLaunch:
         if attempt.allocated_id:
             self._settle(job_id, attempt)
             return
+        if is_asked_for(attempt, self.ask.clock()):
+            return  # its answer is still on its way; the poll has this looked at again
         try:
             machine = self.clouds.provider(attempt.provider).find_instance(attempt)
         except ProviderError:
@@ -50,7 +53,7 @@ class CheckLaunch:
     def _not_shown(self, view: View, attempt: Attempt) -> None:
         now = self.ask.clock()
         if attempt.arrived_at is None:
-            self.ask(attempt.job_id, attempt)
+            self.ask.again(attempt.job_id, attempt)
         elif would_be_visible(view, attempt, now) and _is_silent(view, attempt, now):
             self.ask.change(attempt.job_id, gone_unseen(attempt), attempt.cedana_id)
 

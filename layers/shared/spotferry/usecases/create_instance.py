@@ -92,8 +92,7 @@ class CreateInstance:
 
     def _ask_again(self, view: View) -> None:
         for attempt in view.open_attempts():
-            if not attempt.allocated_id and not attempt.ending and attempt.arrived_at is None:
-                self.ask(view.job.job_id, attempt)
+            self.ask.again(view.job.job_id, attempt)
 
     def _place(self, view: View) -> Plan:
         for _ in range(_CANDIDATES):

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from spotferry.domain.asking import is_asked_for
 from spotferry.ports.cloud import Clouds
 from spotferry.types.errors import NotFound
 from spotferry.usecases.launch import AskCloud, gone_unseen, would_be_visible
@@ -32,6 +33,8 @@ class DestroyInstance:
         if attempt.allocated_id:
             provider.destroy_instance(attempt)
             return
+        if is_asked_for(attempt, change.clock()):
+            return  # a machine may still come of it; its answer, or the poll, orders its end
         machine = provider.find_instance(attempt)
         if machine is not None:
             provider.destroy_instance(machine)

@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 
 from spotferry.domain import events as e
+from spotferry.domain.asking import LaunchRepeated, may_ask_again, may_begin
 from spotferry.domain.pools import patterns, pool_of
 from spotferry.domain.view import View
 from spotferry.ports.cloud import Clock, Clouds, SettlesLaunches, TellsLaunchPrice
@@ -28,11 +29,14 @@ class AskCloud:
     clock: Clock
 
     def __call__(self, job_id: str, attempt: Attempt) -> View | None:
-        """Ask, and record what came of it; asking twice makes one machine.
+        """Ask, as was saved just now, and record what came of it.
 
         Returns:
-            The view with the answer; None when the cloud gave no verdict, and the question is still open.
+            The view with the answer; None when the question is still open: the cloud gave no verdict, or the call would
+            begin so late that somebody else may ask before it is over.
         """
+        if not may_begin(attempt, self.clock()):
+            return None
         try:
             machine = self.clouds.provider(attempt.provider).create_instance(attempt)
         except TryAgainLater:
@@ -42,6 +46,26 @@ class AskCloud:
         except ProviderError:
             return None
         return self.record(job_id, attempt, machine)
+
+    def again(self, job_id: str, attempt: Attempt) -> View | None:
+        """Ask once more for a machine that nobody knows of, if no other call for it is under way.
+
+        Returns:
+            As of a first call; None as well when there is nothing to ask for now.
+        """
+        if not may_ask_again(attempt, self.clock()):
+            return None
+        loaded = 0
+
+        def event(view: View) -> e.Event:
+            nonlocal loaded
+            loaded = view.job.revision
+            return LaunchRepeated(attempt.cedana_id)
+
+        view = self.change(job_id, event, attempt.cedana_id)
+        if view.job.revision == loaded:
+            return None  # somebody else was first
+        return self(job_id, view.attempts[attempt.cedana_id])
 
     def settle(self, job_id: str, attempt: Attempt) -> View | None:
         """Close an attempt whose launch was accepted and came to nothing.
@@ -63,7 +87,9 @@ class AskCloud:
     def fail(self, job_id: str, attempt: Attempt, refusal: CapacityError, *, accepted: bool = False) -> View:
         """Leave alone what the refusal reaches, and close the attempt."""
         self.set_aside(attempt.provider, attempt.market, attempt, refusal)
-        failed = e.LaunchFailed(attempt.cedana_id, refusal.code, refusal.message, accepted=accepted)
+        failed = e.LaunchFailed(
+            attempt.cedana_id, refusal.code, refusal.message, accepted=accepted, asked_at=attempt.asked_at
+        )
         view = self.change(job_id, failed, attempt.cedana_id)
         return self._give_up(view, refusal) if is_the_jobs_own(refusal) else view
 
@@ -85,6 +111,7 @@ class AskCloud:
             machine.ip_address,
             launched_at=machine.launched_at if isinstance(machine, Attempt) else None,
             price_usd_hour=self._asked(machine),
+            asked_at=attempt.asked_at,
         )
         return self.change(job_id, created, attempt.cedana_id)
 
