@@ -66,13 +66,15 @@ def _check_machine(referee: Referee, machine: Machine, calm_at: datetime) -> Non
 
 
 def _check_bill(referee: Referee, attempt: Attempt, now: datetime) -> None:
-    bill = sum((_billed(m, now) for m in referee.machines_of(attempt.cedana_id)), Decimal(0))
+    # One that was gone before anybody could save its id is in no record, where the next one has its name.
+    heard_of = [m for m in referee.machines_of(attempt.cedana_id) if m.allocated_id == attempt.allocated_id]
+    bill = sum((_billed(m, now) for m in heard_of), Decimal(0))
     ledger = attempt_cost(attempt, now).machine_usd
     slack = attempt.price * Decimal((2 * MINIMUM_BILLED) // _SECOND) / 3600
     # Nobody could be asked who ended it, so that it may be billed though its cloud does not: never the other way round.
     # A machine whose id was never heard of is billed by its agent's words: a guess either way.
     untold = (attempt.ended_by != "cloud" and ledger >= bill) or not attempt.allocated_id
-    if abs(bill - ledger) > slack and not untold and not _at_the_boundary(referee.machines_of(attempt.cedana_id)):
+    if abs(bill - ledger) > slack and not untold and not _at_the_boundary(heard_of):
         words = f"{attempt.cedana_id[:6]}: the ledger has {ledger:.6f}, the bill {bill:.6f}"
         referee.violated("the ledger is the bill", words)
 
