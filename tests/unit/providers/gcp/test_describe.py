@@ -296,4 +296,4 @@ def test_calls_that_belong_together_end_in_time() -> None:
     slow.time.seconds += 12
     with pytest.raises(ProviderUnavailable, match="no time was left"):
         spent.ask(lambda c: c.instances.get, {"zone": ZONE, "instance": NAME})
-    assert not spent.wait(1)
+    assert not spent.deadline.wait(1)

@@ -71,7 +71,7 @@ def insert(calls: Calls, zone: str, machine: Instance, request_id: str, *, own_i
 def watched(calls: Calls, zone: str, operation: Operation) -> Operation:
     """The operation when it is done, or as it was last seen after a few seconds; a look that fails ends the watch."""
     for seconds in _LOOKS_AFTER_SECONDS:
-        if operation.status == DONE or not calls.wait(seconds):
+        if operation.status == DONE or not calls.deadline.wait(seconds):
             break
         try:
             operation = calls.ask(lambda c: c.operations.get, {"zone": zone, "operation": operation.name})
