@@ -1,6 +1,7 @@
 """What the broker asks of an adapter, checked and sorted alike for every cloud. No SDK."""
 
 from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
 
 from spotferry.types.errors import InvalidInput, LaunchRefused, Problem
 from spotferry.types.instance import INSTANCE_STATES, Attempt, Instance, LaunchRequest
@@ -31,6 +32,19 @@ def disk_size(image: str, image_gb: int, disk_gb: int, region: str, *, is_fixed:
         message = f"the disk of {disk_gb} GB is smaller than the image {image}, which needs {image_gb} GB"
         raise LaunchRefused("DiskTooSmall", f"{message}: ask for disk_gb: {image_gb} or more", region, scope="none")
     return max(disk_gb, image_gb)
+
+
+def made_at(instance: Instance) -> datetime | None:
+    """When the machine was launched, or else ordered, as far as its record tells."""
+    if isinstance(instance, Attempt):
+        return instance.launched_at or instance.requested_at
+    return instance.created_at
+
+
+def is_young(instance: Instance, now: datetime, visible_after: timedelta) -> bool:
+    """The machine was made so recently that its cloud may not show it yet: unseen does not mean gone."""
+    made = made_at(instance)
+    return made is not None and now - made < visible_after
 
 
 def check_filter(state: str) -> None:

@@ -18,17 +18,9 @@ from azure.core.exceptions import (
     IncompleteReadError,
 )
 
-from spotferry.providers.azure.verdicts import (
-    DENIED,
-    REGION_CLOSED,
-    REQUEST_WRONG,
-    TRANSIENT,
-    WAIT,
-    is_of_the_image,
-    verdict_of,
-)
+from spotferry.providers.azure.verdicts import TRANSIENT, is_of_the_image, verdict_of
 from spotferry.providers.pace import retry_after
-from spotferry.providers.verdict import UNKNOWN, Verdict
+from spotferry.providers.verdict import DENIED, REGION_CLOSED, REQUEST_WRONG, UNKNOWN, WAIT, Verdict
 from spotferry.types.errors import CapacityError, ProviderError, ProviderUnavailable
 
 VENDOR_ERRORS = (AzureError,)

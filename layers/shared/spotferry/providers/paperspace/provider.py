@@ -5,7 +5,7 @@ from datetime import timedelta
 from functools import partial
 
 from spotferry.ports.cloud import CloudProvider, RegionSettings
-from spotferry.providers.asked import check_filter, launch_of
+from spotferry.providers.asked import check_filter, is_young, launch_of
 from spotferry.providers.context import ProviderContext
 from spotferry.providers.paperspace import launch, machines
 from spotferry.providers.paperspace.api import Calls, Json, PaperspaceApi, pages, text_of
@@ -192,10 +192,7 @@ class PaperspaceProvider:
         """
         if seen is not None:
             return machines.as_seen(instance, seen)
-        made = instance.created_at
-        if isinstance(instance, Attempt):
-            made = instance.launched_at or instance.requested_at
-        if made is None or self._context.clock() - made >= VISIBLE_AFTER:
+        if not is_young(instance, self._context.clock(), VISIBLE_AFTER):
             return instance.model_copy(update={"state": "terminated"})
         if not instance.allocated_id:
             return instance
