@@ -6,8 +6,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from requests.exceptions import ReadTimeout
 
+from spotferry.providers.ends import ENDED_BY, Cause
 from spotferry.providers.gcp import operations as zone_operations
-from spotferry.providers.gcp.states import ENDED_BY, OPERATIONS, STATES, Cause
+from spotferry.providers.gcp.states import OPERATIONS, STATES
 from spotferry.types.errors import InvalidInput, ProviderError, ProviderUnavailable, SkipProvider
 from spotferry.types.instance import INSTANCE_STATES, Attempt, Instance
 from tests.unit.providers.gcp.rig import (

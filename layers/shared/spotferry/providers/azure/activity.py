@@ -8,7 +8,8 @@ from azure.core.rest import HttpRequest
 
 from spotferry.providers.asked import made_at
 from spotferry.providers.azure.api import Calls
-from spotferry.providers.azure.states import OPERATIONS, Cause
+from spotferry.providers.azure.states import OPERATIONS
+from spotferry.providers.ends import Cause
 from spotferry.types.events import ProviderEvent
 from spotferry.types.instance import Instance
 

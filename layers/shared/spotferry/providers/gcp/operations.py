@@ -4,18 +4,16 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import islice
-from typing import TypeVar
 
 from google.cloud.compute_v1 import Instance, Operation
 
+from spotferry.providers.asked import batches
+from spotferry.providers.ends import ENDED_BY, Cause
 from spotferry.providers.gcp.api import Calls
 from spotferry.providers.gcp.errors import Failure, launch_error, operation_failure
-from spotferry.providers.gcp.states import ENDED_BY, INSERT, OPERATIONS, Cause
+from spotferry.providers.gcp.states import INSERT, OPERATIONS
 from spotferry.types.errors import CapacityError, ProviderError, ProviderUnavailable
 from spotferry.types.instance import EndedBy
-
-_Item = TypeVar("_Item")
 
 _NAME = re.compile(r"[a-z0-9-]{1,63}")
 DONE = Operation.Status.DONE
@@ -39,13 +37,6 @@ class Ending:
     reason: str
     ended_by: EndedBy
     at: datetime | None
-
-
-def batches(items: Iterable[_Item], size: int) -> Iterator[list[_Item]]:
-    """The items in lists of that size; the last may be shorter."""
-    rest = iter(items)
-    while batch := list(islice(rest, size)):
-        yield batch
 
 
 def insert(calls: Calls, zone: str, machine: Instance, request_id: str, *, own_image: bool) -> Operation:

@@ -7,6 +7,7 @@ from functools import partial
 from spotferry.ports.cloud import CloudProvider, RegionSettings
 from spotferry.providers.asked import check_filter, is_young, launch_of
 from spotferry.providers.context import ProviderContext
+from spotferry.providers.ends import reason_code
 from spotferry.providers.paperspace import launch, machines
 from spotferry.providers.paperspace.api import Calls, Json, PaperspaceApi, pages, text_of
 from spotferry.providers.paperspace.credentials import ApiKey
@@ -243,4 +244,4 @@ def _ended(instance: Instance) -> ProviderEvent | None:
     if instance.state in {"", "pending", "running"} or not instance.allocated_id:
         return None
     reason = instance.cloud_reason if isinstance(instance, Attempt) else ""
-    return ProviderEvent(instance_id=instance.allocated_id, fault_code=reason.partition(":")[0] or instance.state)
+    return ProviderEvent(instance_id=instance.allocated_id, fault_code=reason_code(reason) or instance.state)
