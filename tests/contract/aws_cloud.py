@@ -110,7 +110,7 @@ class AwsCloud:
     def provider_of_a_mute_service(self, world: World) -> Iterator[tuple[CloudProvider, timedelta]]:
         """The adapter before a socket that takes calls and says nothing, every limit a tenth."""
         with socket.create_server(("127.0.0.1", 0)) as mute, pytest.MonkeyPatch.context() as patch:
-            for name in ("CONNECT_SECONDS", "READ_SECONDS", "TOTAL_SECONDS", "_ONE_TRY_SECONDS"):
+            for name in ("CONNECT_SECONDS", "READ_SECONDS", "TOTAL_SECONDS"):
                 patch.setattr(aws_api, name, getattr(aws_api, name) / 10)
             # A second more: making the first client takes its time on a busy machine.
             yield (

@@ -89,7 +89,7 @@ class PaperspaceCloud(FaceCloud):
     def provider_of_a_mute_service(self, world: World) -> Iterator[tuple[CloudProvider, timedelta]]:
         """The adapter before a socket that takes calls and says nothing, every limit a tenth."""
         with socket.create_server(("127.0.0.1", 0)) as mute, pytest.MonkeyPatch.context() as patch:
-            for name in ("CONNECT_SECONDS", "READ_SECONDS", "TOTAL_SECONDS", "_ONE_TRY_SECONDS"):
+            for name in ("CONNECT_SECONDS", "READ_SECONDS", "TOTAL_SECONDS"):
                 patch.setattr(paperspace_api, name, getattr(paperspace_api, name) / 10)
             yield self.provider_at(world, f"http://127.0.0.1:{mute.getsockname()[1]}"), timedelta(seconds=2 + 1)
 

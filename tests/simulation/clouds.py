@@ -21,7 +21,8 @@ from local.market_model import (
     MachineState as State,
 )
 from spotferry.ports.cloud import RegionSettings
-from spotferry.providers.aws.states import ENDED_BY, STATE_REASONS, STATES
+from spotferry.providers.aws.states import STATE_REASONS, STATES
+from spotferry.providers.ends import ENDED_BY
 from spotferry.types.errors import CapacityError, NotYet, TryNextRegion, TryNextZone
 from spotferry.types.events import ProviderEvent
 from spotferry.types.instance import Attempt, Candidate, Instance, LaunchRequest

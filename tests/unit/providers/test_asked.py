@@ -1,8 +1,10 @@
 """What adapters are asked for, checked alike for every cloud."""
 
+from datetime import UTC, datetime, timedelta
+
 import pytest
 
-from spotferry.providers.asked import described, disk_size, launch_of
+from spotferry.providers.asked import described, disk_size, is_young, launch_of
 from spotferry.types.errors import InvalidInput, LaunchRefused
 from spotferry.types.instance import Instance
 from tests.builders import an_attempt
@@ -42,3 +44,16 @@ def test_each_region_is_looked_at_once_and_the_order_stays() -> None:
     assert [i.cedana_id for i in described(machines, "terminated", see)] == ["i-0", "i-2"]
     with pytest.raises(InvalidInput):
         described(machines, "tired", see)
+
+
+def test_a_machine_is_young_by_the_latest_that_is_known_of_its_making() -> None:
+    """Its launch counts before its order, an order before nothing; what nobody dated is not young."""
+    now, limit = datetime(2026, 11, 30, 12, 0, tzinfo=UTC), timedelta(minutes=5)
+    long_ago, just_now = now - limit, now - limit + timedelta(seconds=1)
+    asked = an_attempt(1, launched_at=None, requested_at=just_now)
+    assert is_young(asked, now, limit)
+    assert not is_young(asked.model_copy(update={"launched_at": long_ago}), now, limit)
+    assert not is_young(asked.model_copy(update={"requested_at": long_ago, "created_at": just_now}), now, limit)
+    assert is_young(Instance(created_at=just_now), now, limit)
+    assert not is_young(Instance(created_at=long_ago), now, limit)
+    assert not is_young(Instance(), now, limit)

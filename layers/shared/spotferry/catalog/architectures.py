@@ -2,10 +2,11 @@
 
 import re
 
+from spotferry.domain.azure_types import azure_type
+
 _AWS_ARM_FAMILIES = ("a1", "mac2", "mac-m", "p6e-gb200")
 _AWS_SUFFIX = re.compile(r"[a-z]+\d+([a-z]*)")
 _GCP_ARM_FAMILIES = ("t2a-", "c4a-", "n4a-", "a4x-")
-_AZURE_ARM = re.compile(r"standard_[a-z]+\d+(?:-\d+)?[a-z]*p[a-z]*_", re.IGNORECASE)
 
 
 def arch_of(provider: str, instance_type: str) -> str:
@@ -15,7 +16,8 @@ def arch_of(provider: str, instance_type: str) -> str:
     elif provider == "gcp":
         is_arm = instance_type.startswith(_GCP_ARM_FAMILIES)
     else:
-        is_arm = provider == "azure" and _AZURE_ARM.match(instance_type) is not None
+        named = azure_type(instance_type) if provider == "azure" else None
+        is_arm = named is not None and "p" in named.features.lower()
     return "arm64" if is_arm else "x86_64"
 
 

@@ -1,8 +1,6 @@
 """Which machine types most likely have the same processor: what a process that goes on elsewhere must find there."""
 
-import re
-
-_AZURE_SIZE = re.compile(r"^(standard_[a-z]+)(\d+)(-\d+)?")
+from spotferry.domain.azure_types import azure_type
 
 
 def cpu_family(provider: str, instance_type: str) -> str:
@@ -17,6 +15,5 @@ def cpu_family(provider: str, instance_type: str) -> str:
         return name.partition(".")[0]
     if provider == "gcp":
         return name.partition("-")[0]
-    if provider == "azure":
-        return _AZURE_SIZE.sub(r"\1*", name)
-    return name
+    azure = azure_type(name) if provider == "azure" else None
+    return azure.family if azure else name

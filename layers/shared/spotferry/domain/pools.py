@@ -1,12 +1,8 @@
 """Pools: the machines that a cloud sells and takes back together, and how far a refusal reaches over them."""
 
-import re
-
+from spotferry.domain.azure_types import azure_type
 from spotferry.types.errors import CapacityError
 from spotferry.types.instance import Instance
-
-_AZURE_TYPE = re.compile(r"(?P<letters>Standard_[A-Z]+)\d+(?:-\d+)?(?P<rest>[a-z]*(?:_.+)?)")
-"""As in Standard_D4s_v5, of the family Dsv5, and Standard_E8-4s_v5, whose cores are constrained."""
 
 
 def pool_of(machine: Instance) -> str:
@@ -40,5 +36,5 @@ def _family(machine: Instance) -> str:
     if machine.provider == "gcp" and "-" in name and not machine.accelerator_count:
         # Quotas of GPUs are by the GPU, which types of other letters have as well, and of these letters may lack.
         return name.partition("-")[0] + "-*"
-    azure = _AZURE_TYPE.fullmatch(name)
-    return f"{azure['letters']}*{azure['rest']}" if azure else name
+    azure = azure_type(name)
+    return azure.family if azure else name

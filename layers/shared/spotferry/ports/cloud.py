@@ -123,6 +123,10 @@ class RegionSettings(Value):
     network: Mapping[str, str] = {}
     image_ids: Mapping[str, str] = {}
 
+    def image_for(self, arch: str, *, with_gpu: bool) -> str:
+        """The image override for such machines; "" for none."""
+        return self.image_ids.get(f"{arch}/gpu" if with_gpu else arch, "")
+
 
 class RegionStore(Protocol):
     """The launch regions that were set up."""

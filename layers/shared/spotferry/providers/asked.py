@@ -1,10 +1,14 @@
 """What the broker asks of an adapter, checked and sorted alike for every cloud. No SDK."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import datetime, timedelta
+from itertools import islice
+from typing import TypeVar
 
 from spotferry.types.errors import InvalidInput, LaunchRefused, Problem
 from spotferry.types.instance import INSTANCE_STATES, Attempt, Instance, LaunchRequest
 
+_Item = TypeVar("_Item")
 See = Callable[[str, list[Instance]], Sequence[Instance]]
 """The machines of one region as their cloud shows them now, in the order given."""
 
@@ -33,6 +37,19 @@ def disk_size(image: str, image_gb: int, disk_gb: int, region: str, *, is_fixed:
     return max(disk_gb, image_gb)
 
 
+def made_at(instance: Instance) -> datetime | None:
+    """When the machine was launched, or else ordered, as far as its record tells."""
+    if isinstance(instance, Attempt):
+        return instance.launched_at or instance.requested_at
+    return instance.created_at
+
+
+def is_young(instance: Instance, now: datetime, visible_after: timedelta) -> bool:
+    """The machine was made so recently that its cloud may not show it yet: unseen does not mean gone."""
+    made = made_at(instance)
+    return made is not None and now - made < visible_after
+
+
 def check_filter(state: str) -> None:
     """See that the filter of `describe_instance` is one.
 
@@ -55,3 +72,10 @@ def described(instances: Sequence[Instance], state: str, see: See) -> list[Insta
         here = [n for n, i in enumerate(instances) if i.region == region]
         seen |= zip(here, see(region, [instances[n] for n in here]), strict=True)
     return [seen[n] for n in range(len(instances)) if not state or seen[n].state == state]
+
+
+def batches(items: Iterable[_Item], size: int) -> Iterator[list[_Item]]:
+    """The items in lists of that size; the last may be shorter."""
+    rest = iter(items)
+    while batch := list(islice(rest, size)):
+        yield batch

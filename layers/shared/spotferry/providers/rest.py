@@ -4,6 +4,7 @@ For price lists and their like, which are only read. urllib3 comes with the AWS 
 """
 
 import json
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -14,7 +15,7 @@ from urllib.parse import urlencode, urlsplit, urlunsplit
 
 import urllib3
 
-from spotferry.providers.pace import Pace
+from spotferry.providers.pace import AskAgain, Deadline, Pace, retry_after
 from spotferry.types.errors import ProviderError, ProviderUnavailable
 
 Json: TypeAlias = Mapping[str, Any]
@@ -31,15 +32,6 @@ _SERVER_ERRORS = 500
 _CONNECTIONS = 8
 _THROTTLED_REASONS = frozenset({"rateLimitExceeded", "userRateLimitExceeded", "quotaExceeded", "RATE_LIMIT_EXCEEDED"})
 """Reasons that a cloud gives with a 403 when it means 429; what it counts, it counts by the minute."""
-
-
-class _AskAgain(Exception):
-    """There was no verdict; the same request may have one after the pause."""
-
-    def __init__(self, error: ProviderUnavailable, least_pause: timedelta = timedelta(0)) -> None:
-        super().__init__(str(error))
-        self.error = error
-        self.least_pause = least_pause
 
 
 def connection_pool() -> urllib3.PoolManager:
@@ -103,20 +95,9 @@ class RestApi:
         )
 
     def _until_answered(self, method: str, url: str, region: str, body: bytes | None = None) -> Json:
-        deadline = self.pace.monotonic() + PATIENCE.total_seconds()
-        attempt = 0
-        while True:
-            try:
-                return self._ask(method, url, region, body)
-            except _AskAgain as outcome:
-                pause = max(self._pause(attempt), outcome.least_pause.total_seconds())
-                if self.pace.monotonic() + pause > deadline:
-                    raise outcome.error from None
-            self.pace.sleep(pause)
-            attempt += 1
-
-    def _pause(self, attempt: int) -> float:
-        return self.pace.pause(attempt + 1, _LONGEST_PAUSE_SECONDS)
+        # A try that hangs may outlast the deadline: these calls have no function's patience to keep within.
+        deadline = Deadline(self.pace, PATIENCE.total_seconds(), 0.0, math.inf, _LONGEST_PAUSE_SECONDS)
+        return deadline.until_answered(lambda: self._ask(method, url, region, body), method, region)
 
     def _ask(self, method: str, url: str, region: str, question: bytes | None) -> Json:
         headers = {"Accept": "application/json"}
@@ -127,12 +108,12 @@ class RestApi:
         try:
             answer = self.pool.request(method, url, body=question, headers=headers, retries=False)
         except urllib3.exceptions.HTTPError as error:
-            raise _AskAgain(ProviderUnavailable(type(error).__name__, f"{self.base}: {error}", region)) from error
+            raise AskAgain(ProviderUnavailable(type(error).__name__, f"{self.base}: {error}", region)) from error
         if answer.status != HTTPStatus.OK:
             raise _refusal(answer, region)
         body = _object(answer.data)
         if body is None:
-            raise _AskAgain(ProviderUnavailable("InvalidAnswer", f"{self.base} answered no JSON object", region))
+            raise AskAgain(ProviderUnavailable("InvalidAnswer", f"{self.base} answered no JSON object", region))
         return body
 
 
@@ -147,10 +128,10 @@ def _object(data: bytes) -> Json | None:
 def _refusal(answer: urllib3.BaseHTTPResponse, region: str) -> Exception:
     code, message = _words(_object(answer.data) or {}, answer.status)
     if answer.status == HTTPStatus.TOO_MANY_REQUESTS or code in _THROTTLED_REASONS:
-        named = _retry_after(answer)
-        return _AskAgain(ProviderUnavailable(code, message, region), THROTTLED_PAUSE if named is None else named)
+        named = retry_after(answer.headers)
+        return AskAgain(ProviderUnavailable(code, message, region), THROTTLED_PAUSE if named is None else named)
     if answer.status >= _SERVER_ERRORS or answer.status == HTTPStatus.REQUEST_TIMEOUT:
-        return _AskAgain(ProviderUnavailable(code, message, region), _retry_after(answer) or timedelta(0))
+        return AskAgain(ProviderUnavailable(code, message, region), retry_after(answer.headers) or timedelta(0))
     return ProviderError(code, message, region)
 
 
@@ -164,8 +145,3 @@ def _words(body: Json, status: int) -> tuple[str, str]:
     code = first.get("reason") or error.get("status") or error.get("code") or error.get("Code") or status
     message = error.get("message") or error.get("Message") or f"HTTP {status}"
     return str(code), str(message)[:500]
-
-
-def _retry_after(answer: urllib3.BaseHTTPResponse) -> timedelta | None:
-    seconds = answer.headers.get("Retry-After", "").strip()
-    return timedelta(seconds=int(seconds)) if seconds.isdecimal() else None

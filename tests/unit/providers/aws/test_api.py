@@ -5,7 +5,8 @@ from collections.abc import Mapping
 import pytest
 from botocore.exceptions import PartialCredentialsError, ReadTimeoutError
 
-from spotferry.providers.aws.api import CONNECT_SECONDS, READ_SECONDS, TOTAL_SECONDS, AwsApi
+from spotferry.providers.aws.api import CONNECT_SECONDS, READ_SECONDS, AwsApi
+from spotferry.providers.pace import TOTAL_SECONDS
 from spotferry.types.errors import ProviderError, ProviderUnavailable, SkipProvider
 from tests.unit.providers.aws.rig import REGION, Rig, an_attempt, machine, reservations
 from tests.unit.providers.fake_pace import FakePace
@@ -117,7 +118,7 @@ def test_what_is_wrong_with_a_client_is_told_by_the_call() -> None:
         raise PartialCredentialsError(provider="env", cred_var="AWS_SECRET_ACCESS_KEY")
 
     calls = AwsApi(connect, time.pace()).begin(REGION)
-    assert calls.started == TOTAL_SECONDS
+    assert calls.deadline.started == TOTAL_SECONDS
     with pytest.raises(SkipProvider, match="AWS_SECRET_ACCESS_KEY"):
         calls.ec2("describe_instances")
 

@@ -5,7 +5,8 @@ from datetime import timedelta
 import pytest
 
 from spotferry.ports.cloud import RegionSettings
-from spotferry.providers.aws.images import FRESH_FOR, PUBLIC_PARAMETERS
+from spotferry.providers.aws.images import PUBLIC_PARAMETERS
+from spotferry.providers.learned import FRESH_FOR
 from spotferry.types.errors import LaunchRefused, ProviderUnavailable, TryNextZone
 from spotferry.types.instance import Candidate, LaunchRequest
 from tests.unit.providers.aws.rig import IMAGE, REGION, TAGS, Rig, a_candidate, settings

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 
 import pytest
 
-from spotferry.providers.aws.states import SPOT_STATUS, STATE_REASONS, Cause
+from spotferry.providers.aws.states import SPOT_STATUS, STATE_REASONS
+from spotferry.providers.ends import Cause
 from spotferry.types.instance import Attempt
 from tests.unit.providers.aws.rig import LONG_AGO, NOW, TOKEN, Rig, an_attempt, machine, reservations
 

@@ -10,6 +10,7 @@ from azure.core.rest import HttpRequest
 
 from spotferry.providers.azure import api
 from spotferry.providers.azure.api import Calls, Connection, connection
+from spotferry.providers.pace import TOTAL_SECONDS, Deadline
 from spotferry.types.errors import (
     Misconfigured,
     ProviderError,
@@ -58,10 +59,10 @@ def test_the_deadline_is_the_calls_together(rig: Rig) -> None:
     """What the first call used up is missing to the second; another batch has a deadline of its own."""
     rig.script.answer(PATH, Answer(200, {}))
     calls = rig.calls()
-    rig.pace.seconds += api.TOTAL_SECONDS
+    rig.pace.seconds += TOTAL_SECONDS
     with pytest.raises(ProviderUnavailable, match="no time"):
         calls.ask(get)
-    assert not calls.wait(0.0)
+    assert not calls.deadline.wait(0.0)
     assert calls.again().ask(get) == {}
 
 
@@ -136,7 +137,7 @@ def test_without_a_token(error: Exception, expected: type[ProviderError], code: 
     rig = Rig()
     broken = connection(_Refused(error), "sub", BASE)
     with pytest.raises(expected) as caught:
-        Calls(rig.api, broken, "eastus", rig.pace.pace()).ask(get)
+        Calls(rig.api, broken, "eastus", Deadline(rig.pace.pace(), TOTAL_SECONDS, 1.0)).ask(get)
     assert caught.value.code == code
 
 

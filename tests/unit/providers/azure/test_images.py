@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from spotferry.providers.azure.images import FRESH_FOR, VENDOR_IMAGES, Image, Images
+from spotferry.providers.azure.images import VENDOR_IMAGES, Image, Images
+from spotferry.providers.learned import FRESH_FOR
 from spotferry.types.errors import LaunchRefused, ProviderUnavailable
 from tests.unit.providers.azure.rig import Answer, Rig, a_candidate, refused, settings
 

@@ -3,7 +3,8 @@
 import pytest
 
 from spotferry.providers.azure.describe import condition
-from spotferry.providers.azure.states import FAILED, OPERATIONS, POWER, PROVISIONING, Cause, state_of
+from spotferry.providers.azure.states import FAILED, OPERATIONS, POWER, PROVISIONING, state_of
+from spotferry.providers.ends import Cause
 from spotferry.types.instance import INSTANCE_STATES
 from tests.unit.providers.azure.rig import a_vm
 

@@ -6,8 +6,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from requests.exceptions import ReadTimeout
 
+from spotferry.providers.ends import ENDED_BY, Cause
 from spotferry.providers.gcp import operations as zone_operations
-from spotferry.providers.gcp.states import ENDED_BY, OPERATIONS, STATES, Cause
+from spotferry.providers.gcp.states import OPERATIONS, STATES
 from spotferry.types.errors import InvalidInput, ProviderError, ProviderUnavailable, SkipProvider
 from spotferry.types.instance import INSTANCE_STATES, Attempt, Instance
 from tests.unit.providers.gcp.rig import (
@@ -296,4 +297,4 @@ def test_calls_that_belong_together_end_in_time() -> None:
     slow.time.seconds += 12
     with pytest.raises(ProviderUnavailable, match="no time was left"):
         spent.ask(lambda c: c.instances.get, {"zone": ZONE, "instance": NAME})
-    assert not spent.wait(1)
+    assert not spent.deadline.wait(1)

@@ -4,7 +4,8 @@ from datetime import timedelta
 
 import pytest
 
-from spotferry.providers.gcp.images import FRESH_FOR, PUBLIC_FAMILIES
+from spotferry.providers.gcp.images import PUBLIC_FAMILIES
+from spotferry.providers.learned import FRESH_FOR
 from spotferry.types.errors import LaunchRefused, ProviderUnavailable
 from tests.unit.providers.gcp.rig import Json, Rig, a_candidate, refused, settings
 

@@ -4,8 +4,9 @@ import httpx
 import pytest
 
 from spotferry.providers.context import no_secret
+from spotferry.providers.pace import TOTAL_SECONDS
 from spotferry.providers.paperspace import api as paperspace_api
-from spotferry.providers.paperspace.api import TOTAL_SECONDS, PaperspaceApi, pages
+from spotferry.providers.paperspace.api import PaperspaceApi, pages
 from spotferry.providers.paperspace.credentials import ApiKey
 from spotferry.types.errors import ProviderError, ProviderUnavailable, SkipProvider
 from tests.unit.providers.paperspace.rig import Answer, ScriptedApi, Time, page, refusal

@@ -5,8 +5,9 @@ from datetime import timedelta
 import pytest
 
 from spotferry.ports.cloud import RegionSettings
+from spotferry.providers.learned import FRESH_FOR
 from spotferry.providers.paperspace.api import Json
-from spotferry.providers.paperspace.templates import FRESH_FOR, Templates
+from spotferry.providers.paperspace.templates import Templates
 from spotferry.types.errors import LaunchRefused, ProviderUnavailable
 from tests.unit.providers.paperspace.rig import NOW, ScriptedApi, an_offer, page
 

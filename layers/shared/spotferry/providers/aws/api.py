@@ -3,15 +3,15 @@
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import boto3
 from botocore.config import Config
 
-from spotferry.providers.aws.errors import VENDOR_ERRORS, Failure, VendorError, call_error, failure_of, launch_error
-from spotferry.providers.pace import Pace
-from spotferry.types.errors import ProviderError, ProviderUnavailable
+from spotferry.providers.aws.errors import VENDOR_ERRORS, VendorError, call_error, failure_of, launch_error
+from spotferry.providers.pace import TOTAL_SECONDS, AskAgain, Deadline, Pace
+from spotferry.types.errors import ProviderError
 
 Service = Literal["ec2", "ssm", "pricing"]
 # Any: the SDK makes its clients at run time and has no types for their answers.
@@ -20,14 +20,10 @@ Answer = Mapping[str, Any]
 
 CONNECT_SECONDS = 2.0
 READ_SECONDS = 7.0
-TOTAL_SECONDS = 19.0
-"""How long the calls that belong together may take in all, however often they are repeated."""
-_ONE_TRY_SECONDS = CONNECT_SECONDS + READ_SECONDS
-_TRIES = 5
 
 
 def _connector() -> Callable[[Service, str], Client]:
-    """A factory of clients over one session; the SDK does not repeat calls by itself, `Calls` does."""
+    """A factory of clients over one session; the SDK does not repeat calls by itself, `Deadline` does."""
     config = Config(
         connect_timeout=CONNECT_SECONDS,
         read_timeout=READ_SECONDS,
@@ -53,7 +49,7 @@ class AwsApi:
         # told by the call that needs it.
         with suppress(*VENDOR_ERRORS):
             self.client(service, region)
-        return Calls(self, region, self._pace)
+        return Calls(self, region, Deadline(self._pace, TOTAL_SECONDS, CONNECT_SECONDS + READ_SECONDS))
 
     def client(self, service: Service, region: str) -> Client:
         """The client of one service in one region."""
@@ -67,15 +63,11 @@ class AwsApi:
 
 @dataclass(frozen=True, slots=True)
 class Calls:
-    """Calls to one region; together they end within `TOTAL_SECONDS`."""
+    """Calls to one region; together they end before the deadline."""
 
     api: AwsApi
     region: str
-    pace: Pace
-    started: float = field(init=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "started", self.pace.monotonic())
+    deadline: Deadline
 
     def again(self) -> "Calls":
         """The same region, with a deadline of its own: for the next page or batch of a long listing."""
@@ -114,30 +106,15 @@ class Calls:
         params: Mapping[str, object],
         translate: Callable[[VendorError], ProviderError],
     ) -> Answer:
-        if not self._fits(0.0):
-            raise ProviderUnavailable("DeadlineExceeded", f"no time was left for {operation}", self.region)
-        tries = 0
-        while True:
-            tries += 1
+        def once() -> Answer:
             try:
                 answer: Answer = getattr(self.api.client(service, self.region), operation)(**params)
             except VENDOR_ERRORS as error:
-                pause = self._pause(failure_of(error), tries)
-                if pause is None:
-                    raise translate(error) from error
-            else:
-                return answer
-            self.pace.sleep(pause)
+                failure, refusal = failure_of(error), translate(error)
+                # An expired request is a clock that is off, or a signature that waited: a fresh one decides which.
+                if failure.code == "RequestExpired":
+                    raise AskAgain(refusal, once=True) from error
+                raise (AskAgain(refusal) if failure.transient else refusal) from error
+            return answer
 
-    def _pause(self, failure: Failure, tries: int) -> float | None:
-        """How many seconds to wait before the next try; None: it was the last one."""
-        # An expired request is a clock that is off, or a signature that waited: a fresh one decides which.
-        once = failure.code == "RequestExpired" and tries == 1
-        if not once and (not failure.transient or tries >= _TRIES):
-            return None
-        pause = 0.0 if once else self.pace.pause(tries)
-        return pause if self._fits(pause) else None
-
-    def _fits(self, pause: float) -> bool:
-        """One more try after that pause would end before the deadline, however long it took."""
-        return self.pace.monotonic() - self.started + pause + _ONE_TRY_SECONDS <= TOTAL_SECONDS
+        return self.deadline.until_answered(once, operation, self.region)

@@ -3,18 +3,18 @@
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from itertools import islice
 from typing import Any, TypeVar
 
+from spotferry.providers.asked import batches
 from spotferry.providers.aws.api import Answer, Calls
-from spotferry.providers.aws.states import ENDED_BY, STATE_REASONS, STATES, reason_code
+from spotferry.providers.aws.states import STATE_REASONS, STATES
+from spotferry.providers.ends import ENDED_BY, reason_code
 from spotferry.types.errors import ProviderError, ProviderUnavailable
 from spotferry.types.instance import Attempt, Instance
 
 # Any: a machine as the SDK gives it, a tree of plain values.
 Seen = Mapping[str, Any]
 _InstanceT = TypeVar("_InstanceT", bound=Instance)
-_Item = TypeVar("_Item")
 
 IDS_A_CALL = 500
 """Ids in one call: more are accepted, but the answers grow slow."""
@@ -26,13 +26,6 @@ _ENDED_AT = re.compile(r"\((\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) (?:GMT|UTC)\)")
 _ID = re.compile(r"i-[0-9A-Za-z]+")
 NOT_FOUND = ("InvalidInstanceID.NotFound", "InvalidInstanceID.Malformed")
 LIVING = ("pending", "running", "shutting-down", "stopping", "stopped")
-
-
-def batches(items: Sequence[_Item], size: int) -> Iterator[list[_Item]]:
-    """The items in lists of that size; the last may be shorter."""
-    rest = iter(items)
-    while batch := list(islice(rest, size)):
-        yield batch
 
 
 def turns(calls: Calls) -> Iterator[Calls]:

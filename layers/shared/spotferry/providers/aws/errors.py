@@ -28,13 +28,20 @@ from botocore.exceptions import (
 )
 from botocore.parsers import ResponseParserError
 
-from spotferry.providers.verdict import UNKNOWN, Verdict
+from spotferry.providers.verdict import (
+    DENIED,
+    REGION_CLOSED,
+    REGION_WRONG,
+    REQUEST_WRONG,
+    UNKNOWN,
+    WAIT,
+    Verdict,
+)
 from spotferry.types.errors import (
     LaunchRefused,
     ProviderError,
     ProviderUnavailable,
     SkipProvider,
-    TryAgainLater,
     TryNextRegion,
     TryNextType,
     TryNextZone,
@@ -49,14 +56,8 @@ _NO_CAPACITY = Verdict(TryNextZone, "pool", timedelta(minutes=3))
 _ZONE_FULL = Verdict(TryNextZone, "zone", timedelta(minutes=10))
 _NOT_OFFERED = Verdict(TryNextZone, "pool", timedelta(hours=24))
 _REGION_FULL = Verdict(TryNextRegion, "region", timedelta(minutes=10))
-_REGION_CLOSED = Verdict(TryNextRegion, "region", timedelta(hours=1))
 _FAMILY_FULL = Verdict(TryNextType, "family", timedelta(minutes=10))
-_DENIED = Verdict(SkipProvider, "provider", timedelta(minutes=15))
-_WAIT = Verdict(TryAgainLater, "none", timedelta())
-_REGION_WRONG = Verdict(LaunchRefused, "region", timedelta(hours=1))
 _TYPE_WRONG = Verdict(LaunchRefused, "pool", timedelta(hours=24))
-_REQUEST_WRONG = Verdict(LaunchRefused, "none", timedelta())
-"""Wrong with this one request: nobody else's launches suffer from it."""
 
 LAUNCH_ERRORS: Mapping[str, Verdict] = {
     "InsufficientInstanceCapacity": _NO_CAPACITY,
@@ -76,39 +77,39 @@ LAUNCH_ERRORS: Mapping[str, Verdict] = {
     "MaxFleetCountExceeded": _REGION_FULL,
     "VolumeLimitExceeded": _REGION_FULL,
     "MaxIOPSLimitExceeded": _REGION_FULL,
-    "RequestLimitExceeded": _WAIT,
-    "Throttling": _WAIT,
-    "ThrottlingException": _WAIT,
-    "EC2ThrottledException": _WAIT,
-    "RequestThrottled": _WAIT,
-    "InternalError": _WAIT,
-    "InternalFailure": _WAIT,
-    "ServerInternal": _WAIT,
-    "ServiceUnavailable": _WAIT,
-    "Unavailable": _WAIT,
-    "UnauthorizedOperation": _DENIED,
-    "OperationNotPermitted": _DENIED,
-    "AuthFailure": _DENIED,
-    "AuthFailure.ServiceLinkedRoleCreationNotPermitted": _DENIED,
-    "InvalidClientTokenId": _DENIED,
-    "UnrecognizedClientException": _DENIED,
-    "MissingAuthenticationToken": _DENIED,
-    "SignatureDoesNotMatch": _DENIED,
-    "ExpiredToken": _DENIED,
-    "ExpiredTokenException": _DENIED,
-    "RequestExpired": _DENIED,
-    "Blocked": _DENIED,
-    "PendingVerification": _REGION_CLOSED,
-    "OptInRequired": _REGION_CLOSED,
-    "InvalidParameterValue": _REGION_WRONG,
-    "InvalidParameterCombination": _REGION_WRONG,
-    "InvalidParameter": _REGION_WRONG,
-    "MissingParameter": _REGION_WRONG,
-    "UnsupportedOperation": _REGION_WRONG,
-    "VPCIdNotSpecified": _REGION_WRONG,
-    "VPCResourceNotSpecified": _REGION_WRONG,
-    "InvalidUserData.Malformed": _REQUEST_WRONG,
-    "InvalidBlockDeviceMapping": _REQUEST_WRONG,
+    "RequestLimitExceeded": WAIT,
+    "Throttling": WAIT,
+    "ThrottlingException": WAIT,
+    "EC2ThrottledException": WAIT,
+    "RequestThrottled": WAIT,
+    "InternalError": WAIT,
+    "InternalFailure": WAIT,
+    "ServerInternal": WAIT,
+    "ServiceUnavailable": WAIT,
+    "Unavailable": WAIT,
+    "UnauthorizedOperation": DENIED,
+    "OperationNotPermitted": DENIED,
+    "AuthFailure": DENIED,
+    "AuthFailure.ServiceLinkedRoleCreationNotPermitted": DENIED,
+    "InvalidClientTokenId": DENIED,
+    "UnrecognizedClientException": DENIED,
+    "MissingAuthenticationToken": DENIED,
+    "SignatureDoesNotMatch": DENIED,
+    "ExpiredToken": DENIED,
+    "ExpiredTokenException": DENIED,
+    "RequestExpired": DENIED,
+    "Blocked": DENIED,
+    "PendingVerification": REGION_CLOSED,
+    "OptInRequired": REGION_CLOSED,
+    "InvalidParameterValue": REGION_WRONG,
+    "InvalidParameterCombination": REGION_WRONG,
+    "InvalidParameter": REGION_WRONG,
+    "MissingParameter": REGION_WRONG,
+    "UnsupportedOperation": REGION_WRONG,
+    "VPCIdNotSpecified": REGION_WRONG,
+    "VPCResourceNotSpecified": REGION_WRONG,
+    "InvalidUserData.Malformed": REQUEST_WRONG,
+    "InvalidBlockDeviceMapping": REQUEST_WRONG,
     "IdempotentInstanceTerminated": _NO_CAPACITY,
     "InvalidInstanceType": _TYPE_WRONG,
     "InvalidAvailabilityZone": _ZONE_FULL,
@@ -116,22 +117,22 @@ LAUNCH_ERRORS: Mapping[str, Verdict] = {
 """Exact codes of RunInstances."""
 
 LAUNCH_ERROR_FAMILIES: Mapping[str, Verdict] = {
-    "AccessDenied": _DENIED,
-    "InvalidAMIID.": _REGION_WRONG,
-    "InvalidSubnetID.": _REGION_WRONG,
-    "InvalidGroup.": _REGION_WRONG,
-    "InvalidSecurityGroupID.": _REGION_WRONG,
-    "InvalidKeyPair.": _REGION_WRONG,
-    "InvalidKMSKey.": _REGION_WRONG,
-    "InvalidIamInstanceProfile": _REGION_WRONG,
-    "InvalidLaunchTemplate": _REGION_WRONG,
+    "AccessDenied": DENIED,
+    "InvalidAMIID.": REGION_WRONG,
+    "InvalidSubnetID.": REGION_WRONG,
+    "InvalidGroup.": REGION_WRONG,
+    "InvalidSecurityGroupID.": REGION_WRONG,
+    "InvalidKeyPair.": REGION_WRONG,
+    "InvalidKMSKey.": REGION_WRONG,
+    "InvalidIamInstanceProfile": REGION_WRONG,
+    "InvalidLaunchTemplate": REGION_WRONG,
 }
 """Beginnings of codes, for codes that are not in `LAUNCH_ERRORS`."""
 
 REQUEST_MISMATCH = "IdempotentParameterMismatch"
 """The token bought a machine before with another request: that is no verdict, for the machine may run unseen."""
 
-TRANSIENT = frozenset(code for code, verdict in LAUNCH_ERRORS.items() if verdict is _WAIT)
+TRANSIENT = frozenset(code for code, verdict in LAUNCH_ERRORS.items() if verdict is WAIT)
 """Codes that the same request may get over, of every operation."""
 
 _OF_THE_IMAGE = ("InvalidAMIID.", "InvalidParameterCombination", "UnsupportedOperation")
@@ -222,7 +223,7 @@ def launch_error(error: VendorError, region: str, instance_type: str, *, own_ima
     if failure.lost or failure.bare_code == REQUEST_MISMATCH:
         return ProviderUnavailable(failure.code, failure.message, region)
     if own_image and _is_of_the_image(failure):
-        verdict = _REQUEST_WRONG
+        verdict = REQUEST_WRONG
     else:
         verdict = _local_verdict(error) or _verdict(failure, region, instance_type)
     return verdict.error_of(failure.code, failure.message, region)
@@ -234,7 +235,7 @@ def call_error(error: VendorError, region: str) -> ProviderError:
     if failure.transient:
         return ProviderUnavailable(failure.code, failure.message, region)
     verdict = _local_verdict(error) or _verdict(failure, region, "")
-    if verdict.error is SkipProvider or verdict is _REGION_CLOSED:
+    if verdict.error is SkipProvider or verdict is REGION_CLOSED:
         return verdict.error_of(failure.code, failure.message, region)
     return ProviderError(failure.code, failure.message, region)
 
@@ -249,8 +250,8 @@ def _is_of_the_image(failure: Failure) -> bool:
 def _local_verdict(error: VendorError) -> Verdict | None:
     """For failures of the SDK itself, before anything was sent."""
     if isinstance(error, _NO_CREDENTIALS):
-        return _DENIED
-    return _REGION_WRONG if isinstance(error, _BAD_REQUEST) else None
+        return DENIED
+    return REGION_WRONG if isinstance(error, _BAD_REQUEST) else None
 
 
 def _verdict(failure: Failure, region: str, instance_type: str) -> Verdict:
@@ -259,21 +260,21 @@ def _verdict(failure: Failure, region: str, instance_type: str) -> Verdict:
         (v for beginning, v in LAUNCH_ERROR_FAMILIES.items() if code.startswith(beginning)), None
     )
     if verdict is None:
-        return _WAIT if failure.status >= NO_VERDICT_STATUS else UNKNOWN
+        return WAIT if failure.status >= NO_VERDICT_STATUS else UNKNOWN
     return _refined(verdict, code, failure.message.lower(), region, instance_type)
 
 
 def _refined(verdict: Verdict, code: str, words: str, region: str, instance_type: str) -> Verdict:
     """The verdict where the code alone says too much or too little."""
-    if verdict is _DENIED and "explicit deny" in words:
+    if verdict is DENIED and "explicit deny" in words:
         # An explicit deny is a policy with a condition, in practice the region: the others are still open.
-        return _REGION_CLOSED
+        return REGION_CLOSED
     if code in _CREDENTIALS and region not in _ALWAYS_ENABLED:
-        return _REGION_CLOSED
+        return REGION_CLOSED
     if code in _QUOTAS and not _has_standard_quota(instance_type):
         return _FAMILY_FULL
     if code == "OptInRequired" and "marketplace" in words:
-        return _REQUEST_WRONG
+        return REQUEST_WRONG
     return verdict
 
 

@@ -2,10 +2,10 @@
 
 import re
 from dataclasses import dataclass
-from datetime import datetime, timedelta
 
 from spotferry.ports.cloud import Clock, RegionSettings
 from spotferry.providers.aws.api import Calls
+from spotferry.providers.learned import Learned
 from spotferry.types.errors import LaunchRefused, ProviderError
 from spotferry.types.instance import Offer
 
@@ -16,9 +16,6 @@ PUBLIC_PARAMETERS = {
     ("arm64", True): "/aws/service/deeplearning/ami/arm64/base-oss-nvidia-driver-gpu-ubuntu-22.04/latest/ami-id",
 }
 """Public parameters that hold the newest image, by (arch, with GPU): Canonical's, and with drivers AWS's own."""
-
-FRESH_FOR = timedelta(hours=1)
-"""How long the newest image is taken to be the newest, and an image to be there still."""
 
 _IMAGE_ID = re.compile(r"ami-[0-9a-f]{8,17}")
 
@@ -34,12 +31,11 @@ class Image:
 
 
 class Images:
-    """Resolves images; keeps what it learned for `FRESH_FOR`."""
+    """Resolves images; keeps what it learned while it is fresh."""
 
     def __init__(self, clock: Clock) -> None:
-        self._clock = clock
-        self._newest: dict[tuple[str, str], tuple[datetime, str]] = {}
-        self._images: dict[tuple[str, str], tuple[datetime, Image]] = {}
+        self._newest: Learned[tuple[str, str], str] = Learned(clock)
+        self._images: Learned[tuple[str, str], Image] = Learned(clock)
 
     def resolve(self, calls: Calls, settings: RegionSettings, offer: Offer, own: str) -> Image:
         """The image for the offer.
@@ -55,7 +51,7 @@ class Images:
             ProviderError: the question failed.
         """
         image_id = own or self._chosen(calls, settings, offer)
-        image = self._describe(calls, image_id, own=bool(own))
+        image = self._images.get((calls.region, image_id), lambda: _look_up(calls, image_id, own=bool(own)))
         if image.arch != offer.arch:
             message = f"the image {image_id} is for {image.arch}, the machine {offer.instance_type} is {offer.arch}"
             raise _refused("ImageArchitecture", message, calls.region, own=bool(own))
@@ -63,59 +59,47 @@ class Images:
 
     def _chosen(self, calls: Calls, settings: RegionSettings, offer: Offer) -> str:
         with_gpu = offer.gpu_count > 0
-        override = settings.image_ids.get(f"{offer.arch}/gpu" if with_gpu else offer.arch)
+        override = settings.image_for(offer.arch, with_gpu=with_gpu)
         if override:
             return override
         parameter = PUBLIC_PARAMETERS[offer.arch, with_gpu]
-        known = self._newest.get((calls.region, parameter))
-        if known is None or self._is_old(known[0]):
-            known = (self._clock(), self._parameter(calls, parameter))
-            self._newest[calls.region, parameter] = known
-        return known[1]
+        return self._newest.get((calls.region, parameter), lambda: _parameter(calls, parameter))
 
-    def _parameter(self, calls: Calls, name: str) -> str:
-        try:
-            return str(calls.ssm("get_parameter", Name=name)["Parameter"]["Value"])
-        except ProviderError as error:
-            if error.code != "ParameterNotFound":
-                raise
-            message = f"the vendor publishes no image at {name}; set an image for the region"
-            raise _refused(error.code, message, calls.region, own=False) from error
 
-    def _describe(self, calls: Calls, image_id: str, *, own: bool) -> Image:
-        known = self._images.get((calls.region, image_id))
-        if known is None or self._is_old(known[0]):
-            known = (self._clock(), self._look_up(calls, image_id, own=own))
-            self._images[calls.region, image_id] = known
-        return known[1]
+def _parameter(calls: Calls, name: str) -> str:
+    try:
+        return str(calls.ssm("get_parameter", Name=name)["Parameter"]["Value"])
+    except ProviderError as error:
+        if error.code != "ParameterNotFound":
+            raise
+        message = f"the vendor publishes no image at {name}; set an image for the region"
+        raise _refused(error.code, message, calls.region, own=False) from error
 
-    def _is_old(self, learned_at: datetime) -> bool:
-        return self._clock() - learned_at >= FRESH_FOR
 
-    def _look_up(self, calls: Calls, image_id: str, *, own: bool) -> Image:
-        if not _IMAGE_ID.fullmatch(image_id):
-            message = f"{image_id!r} is not the id of an image: machine_image wants ami- and hex digits on aws"
-            raise _refused("InvalidAMIID.Malformed", message, calls.region, own=own)
-        try:
-            found = calls.ec2("describe_images", ImageIds=[image_id]).get("Images", [])
-        except ProviderError as error:
-            if not error.code.startswith("InvalidAMIID."):
-                raise
-            raise _refused(error.code, error.message, calls.region, own=own) from error
-        if not found or found[0].get("State", "available") != "available":
-            message = f"the image {image_id} is not available in {calls.region}"
-            raise _refused("InvalidAMIID.NotFound", message, calls.region, own=own)
-        answer = found[0]
-        root = answer.get("RootDeviceName", "")
-        sizes = [
-            m["Ebs"].get("VolumeSize", 0)
-            for m in answer.get("BlockDeviceMappings", [])
-            if m.get("DeviceName") == root and "Ebs" in m
-        ]
-        if not sizes:
-            message = f"the image {image_id} has no root volume to size: it must boot from EBS"
-            raise _refused("ImageRootDevice", message, calls.region, own=own)
-        return Image(image_id, answer.get("Architecture", ""), root, sizes[0])
+def _look_up(calls: Calls, image_id: str, *, own: bool) -> Image:
+    if not _IMAGE_ID.fullmatch(image_id):
+        message = f"{image_id!r} is not the id of an image: machine_image wants ami- and hex digits on aws"
+        raise _refused("InvalidAMIID.Malformed", message, calls.region, own=own)
+    try:
+        found = calls.ec2("describe_images", ImageIds=[image_id]).get("Images", [])
+    except ProviderError as error:
+        if not error.code.startswith("InvalidAMIID."):
+            raise
+        raise _refused(error.code, error.message, calls.region, own=own) from error
+    if not found or found[0].get("State", "available") != "available":
+        message = f"the image {image_id} is not available in {calls.region}"
+        raise _refused("InvalidAMIID.NotFound", message, calls.region, own=own)
+    answer = found[0]
+    root = answer.get("RootDeviceName", "")
+    sizes = [
+        m["Ebs"].get("VolumeSize", 0)
+        for m in answer.get("BlockDeviceMappings", [])
+        if m.get("DeviceName") == root and "Ebs" in m
+    ]
+    if not sizes:
+        message = f"the image {image_id} has no root volume to size: it must boot from EBS"
+        raise _refused("ImageRootDevice", message, calls.region, own=own)
+    return Image(image_id, answer.get("Architecture", ""), root, sizes[0])
 
 
 def _refused(code: str, message: str, region: str, *, own: bool) -> LaunchRefused:

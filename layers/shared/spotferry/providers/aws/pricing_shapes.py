@@ -5,8 +5,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from spotferry.providers.asked import batches
 from spotferry.providers.aws.api import Calls
-from spotferry.providers.aws.describe import PAGE, answers, batches
+from spotferry.providers.aws.describe import PAGE, answers
 from spotferry.types.errors import ProviderError
 
 _TYPES_A_CALL = 100

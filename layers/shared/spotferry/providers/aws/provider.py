@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 
 from spotferry.ports.cloud import CloudProvider, RegionSettings
-from spotferry.providers.asked import described, disk_size, launch_of
+from spotferry.providers.asked import described, disk_size, is_young, launch_of
 from spotferry.providers.aws import describe, launch, status
 from spotferry.providers.aws.api import AwsApi, Calls
 from spotferry.providers.aws.images import Images
@@ -206,8 +206,5 @@ def _state_of(instance: Instance, seen: describe.Seen | None, now: datetime) -> 
     """The instance as seen; unseen means gone, unless it is so young that EC2 may not show it yet."""
     if seen is not None:
         return describe.as_seen(instance, seen)
-    made = instance.created_at
-    if isinstance(instance, Attempt):
-        made = instance.launched_at or instance.requested_at
-    young = made is not None and now - made < VISIBLE_AFTER
+    young = is_young(instance, now, VISIBLE_AFTER)
     return instance if young else instance.model_copy(update={"state": "terminated"})

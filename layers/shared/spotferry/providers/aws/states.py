@@ -2,9 +2,8 @@
 
 from collections.abc import Mapping
 from datetime import timedelta
-from enum import StrEnum
 
-from spotferry.types.instance import EndedBy
+from spotferry.providers.ends import Cause
 
 NOTICE = timedelta(minutes=2)
 """How long before the end EC2 announces that it takes a spot machine back."""
@@ -21,27 +20,6 @@ STATES: Mapping[str, str] = {
 """EC2's state of a machine to ours."""
 
 
-class Cause(StrEnum):
-    """Who ended a machine."""
-
-    TAKEN_BACK = "taken_back"
-    """EC2 wanted its capacity back."""
-    NEVER_STARTED = "never_started"
-    """EC2 accepted the launch and could not carry it out."""
-    MAINTAINED = "maintained"
-    """EC2 retired the hardware."""
-    ORDERED = "ordered"
-    """Somebody with rights to the account ended it, the broker most likely."""
-    SHUT_DOWN = "shut_down"
-    """The machine switched itself off."""
-
-
-BY_CLOUD = frozenset({Cause.TAKEN_BACK, Cause.NEVER_STARTED, Cause.MAINTAINED})
-"""The causes that are the cloud's doing."""
-
-BY_US = frozenset({Cause.ORDERED, Cause.SHUT_DOWN})
-"""The causes that are not."""
-
 STATE_REASONS: Mapping[str, Cause] = {
     "Server.SpotInstanceTermination": Cause.TAKEN_BACK,
     "Server.SpotInstanceShutdown": Cause.TAKEN_BACK,
@@ -56,15 +34,6 @@ STATE_REASONS: Mapping[str, Cause] = {
     "Client.InstanceInitiatedShutdown": Cause.SHUT_DOWN,
 }
 """Code of a machine's StateReason to who ended it."""
-
-ENDED_BY: Mapping[Cause | None, EndedBy] = {
-    Cause.TAKEN_BACK: "cloud",
-    Cause.MAINTAINED: "cloud",
-    Cause.NEVER_STARTED: "launch",
-    Cause.ORDERED: "us",
-    Cause.SHUT_DOWN: "us",
-}
-"""Who ended a machine, as the ledger asks."""
 
 SPOT_STATUS: Mapping[str, Cause] = {
     "marked-for-termination": Cause.TAKEN_BACK,
@@ -84,8 +53,3 @@ SPOT_STATUS: Mapping[str, Cause] = {
 
 ANNOUNCED = frozenset({"marked-for-termination", "marked-for-stop"})
 """The status codes of machines that still run, for `NOTICE` after the status was set."""
-
-
-def reason_code(cloud_reason: str) -> str:
-    """The code at the head of a reason written as "code: words"."""
-    return cloud_reason.partition(":")[0].strip()

@@ -4,18 +4,11 @@ from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
+from spotferry.providers.asked import batches
 from spotferry.providers.aws.api import Calls
-from spotferry.providers.aws.describe import FILTER_VALUES, PAGE, answers, batches, turns
-from spotferry.providers.aws.states import (
-    ANNOUNCED,
-    BY_CLOUD,
-    BY_US,
-    NOTICE,
-    SPOT_STATUS,
-    STATE_REASONS,
-    Cause,
-    reason_code,
-)
+from spotferry.providers.aws.describe import FILTER_VALUES, PAGE, answers, turns
+from spotferry.providers.aws.states import ANNOUNCED, NOTICE, SPOT_STATUS, STATE_REASONS
+from spotferry.providers.ends import BY_CLOUD, BY_US, Cause, reason_code
 from spotferry.types.events import ProviderEvent
 from spotferry.types.instance import Attempt, Instance
 

@@ -6,10 +6,12 @@ from typing import Any
 
 from azure.core.rest import HttpRequest
 
+from spotferry.providers.asked import made_at
 from spotferry.providers.azure.api import Calls
-from spotferry.providers.azure.states import OPERATIONS, Cause
+from spotferry.providers.azure.states import OPERATIONS
+from spotferry.providers.ends import Cause
 from spotferry.types.events import ProviderEvent
-from spotferry.types.instance import Attempt, Instance
+from spotferry.types.instance import Instance
 
 MOST_QUESTIONS = 20
 """Machines that one poll asks about; those that it leaves out ended without a known cause."""
@@ -29,7 +31,7 @@ def told(calls: Calls, instance: Instance, group: str, now: datetime) -> Provide
         f"/subscriptions/{subscription}/resourceGroups/{group}/providers/Microsoft.Compute/virtualMachines/"
         f"{instance.allocated_id}"
     )
-    since = max(_began(instance, now), now - _KEPT)
+    since = max(made_at(instance) or now - timedelta(days=1), now - _KEPT)
     question = {
         "api-version": _VERSION,
         "$filter": f"eventTimestamp ge '{since:%Y-%m-%dT%H:%M:%SZ}' and resourceUri eq '{machine}'",
@@ -63,9 +65,3 @@ def _end(instance: Instance, rows: Iterable[Mapping[str, Any]]) -> ProviderEvent
 # Any: as above.
 def _value(row: Mapping[str, Any], name: str) -> str:
     return str((row.get(name) or {}).get("value") or "")
-
-
-def _began(instance: Instance, now: datetime) -> datetime:
-    if isinstance(instance, Attempt):
-        return instance.launched_at or instance.requested_at
-    return instance.created_at or now - timedelta(days=1)

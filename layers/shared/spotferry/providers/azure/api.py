@@ -3,8 +3,7 @@
 import os
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from datetime import timedelta
+from dataclasses import dataclass
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
@@ -27,16 +26,13 @@ from spotferry.providers.azure.credential import credential
 from spotferry.providers.azure.errors import MALFORMED, VENDOR_ERRORS, Failure, call_error, failure_of
 from spotferry.providers.azure.pricing_api import RESOURCE_MANAGER
 from spotferry.providers.azure.pricing_auth import MANAGER_ENDPOINT, SCOPE, SUBSCRIPTION
-from spotferry.providers.pace import Pace
+from spotferry.providers.pace import TOTAL_SECONDS, AskAgain, Deadline, Pace
 from spotferry.types.errors import Misconfigured, ProviderError, ProviderUnavailable, SkipProvider
 
 _Answer = TypeVar("_Answer")
 
 CONNECT_SECONDS = 2.0
 READ_SECONDS = 7.0
-TOTAL_SECONDS = 19.0
-"""How long the calls that belong together may take in all, however often they are repeated."""
-_TRIES = 5
 _PORTS = {"https": 443, "http": 80}
 
 
@@ -115,7 +111,7 @@ def connect() -> Connection:
 def connection(
     who: TokenCredential, subscription: str, base_url: str, transport: RequestsTransport | None = None
 ) -> Connection:
-    """Clients that repeat nothing by themselves: `Calls` does. They wait for no operation and register no provider."""
+    """Clients that repeat nothing (`Deadline` does), wait for no operation and register no provider."""
     transport = transport or RequestsTransport(connection_timeout=CONNECT_SECONDS, read_timeout=READ_SECONDS)
     token = _Token(who, base_url)
     policies = [
@@ -151,21 +147,18 @@ class AzureApi:
         with self._lock:
             # Making the clients loads thousands of classes, which is no call's time.
             self._connection = self._connection or self._connect()
-            return Calls(self, self._connection, region, self._pace)
+            deadline = Deadline(self._pace, TOTAL_SECONDS, CONNECT_SECONDS + READ_SECONDS)
+            return Calls(self, self._connection, region, deadline)
 
 
 @dataclass(frozen=True, slots=True)
 class Calls:
-    """Calls about one region; together they end within `TOTAL_SECONDS`."""
+    """Calls about one region; together they end before the deadline."""
 
     api: AzureApi
     connection: Connection
     region: str
-    pace: Pace
-    started: float = field(init=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "started", self.pace.monotonic())
+    deadline: Deadline
 
     def again(self) -> "Calls":
         """The same region, with a deadline of its own: for the next page or batch of a long listing."""
@@ -187,36 +180,13 @@ class Calls:
             SkipProvider, TryNextRegion: we may not.
             ProviderError: as `refusal` says.
         """
-        if not self._fits(0.0):
-            raise ProviderUnavailable("DeadlineExceeded", "no time was left for the call", self.region)
-        tries = 0
-        while True:
-            tries += 1
+
+        def once() -> _Answer:
             try:
                 return call(self.connection)
             except (*VENDOR_ERRORS, *MALFORMED) as error:
                 failure = failure_of(error)
-                pause = self._pause(failure, tries)
-                if pause is None:
-                    raise refusal(failure, self.region) from error
-            self.pace.sleep(pause)
+                told = refusal(failure, self.region)
+                raise (AskAgain(told, failure.retry_after) if failure.transient else told) from error
 
-    def wait(self, seconds: float) -> bool:
-        """Pause; False, and no pause, where no call would fit before the deadline after it."""
-        if not self._fits(seconds):
-            return False
-        self.pace.sleep(seconds)
-        return True
-
-    def _pause(self, failure: Failure, tries: int) -> float | None:
-        """How many seconds to wait before the next try; None: it was the last one."""
-        if not failure.transient or tries >= _TRIES:
-            return None
-        asked = (failure.retry_after or timedelta(0)).total_seconds()
-        pause = max(self.pace.pause(tries), asked)
-        return pause if self._fits(pause) else None
-
-    def _fits(self, pause: float) -> bool:
-        """One more try after that pause would end before the deadline, however long it took."""
-        one_try = CONNECT_SECONDS + READ_SECONDS
-        return self.pace.monotonic() - self.started + pause + one_try <= TOTAL_SECONDS
+        return self.deadline.until_answered(once, "the call", self.region)

@@ -100,7 +100,7 @@ def await_verdict(calls: Calls, accepted: Accepted, place: Place) -> None:
         CapacityError: it failed; the order to delete what it left has been given.
         ProviderUnavailable: it failed, and that order was not accepted: ask again.
     """
-    if not accepted.operation or not calls.wait(VERDICT_AFTER_SECONDS):
+    if not accepted.operation or not calls.deadline.wait(VERDICT_AFTER_SECONDS):
         return
     try:
         told = calls.ask(lambda c: c.send(HttpRequest("GET", accepted.operation)).json())

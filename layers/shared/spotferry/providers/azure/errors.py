@@ -18,16 +18,9 @@ from azure.core.exceptions import (
     IncompleteReadError,
 )
 
-from spotferry.providers.azure.verdicts import (
-    DENIED,
-    REGION_CLOSED,
-    REQUEST_WRONG,
-    TRANSIENT,
-    WAIT,
-    is_of_the_image,
-    verdict_of,
-)
-from spotferry.providers.verdict import UNKNOWN, Verdict
+from spotferry.providers.azure.verdicts import TRANSIENT, is_of_the_image, verdict_of
+from spotferry.providers.pace import retry_after
+from spotferry.providers.verdict import DENIED, REGION_CLOSED, REQUEST_WRONG, UNKNOWN, WAIT, Verdict
 from spotferry.types.errors import CapacityError, ProviderError, ProviderUnavailable
 
 VENDOR_ERRORS = (AzureError,)
@@ -57,14 +50,14 @@ class Failure:
         code: Azure's code, or the name of the SDK's exception when no answer came.
         message: the words with it.
         status: the HTTP status; 0 when no answer came.
-        retry_after: how long Azure asks to be left alone; None when it does not say.
+        retry_after: how long Azure asks to be left alone; zero when it does not say.
         lost: no answer came, or none that could be read: the call may have been carried out.
     """
 
     code: str
     message: str
     status: int = 0
-    retry_after: timedelta | None = None
+    retry_after: timedelta = timedelta(0)
     lost: bool = False
 
     @property
@@ -96,7 +89,7 @@ def failure_of(error: Exception) -> Failure:
             code or (ClientAuthenticationError.__name__ if status == _NOT_AUTHENTICATED else str(status)),
             message or f"HTTP {status}",
             status,
-            _retry_after(response.headers),
+            retry_after(response.headers) or timedelta(0),
         )
     if isinstance(error, AzureError):
         # Credentials are asked for before anything is sent; every other silence may have been heard.
@@ -185,8 +178,3 @@ def _body(response: Any) -> object:
         return json.loads(response.text())
     except (ValueError, AzureError):
         return None
-
-
-def _retry_after(headers: Mapping[str, str]) -> timedelta | None:
-    seconds = str(headers.get("Retry-After") or "").strip()
-    return timedelta(seconds=int(seconds)) if seconds.isdecimal() else None

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 from azure.core.rest import HttpRequest
@@ -11,6 +11,7 @@ from azure.core.rest import HttpRequest
 from spotferry.ports.cloud import Clock, RegionSettings
 from spotferry.providers.azure.api import Calls, Connection
 from spotferry.providers.azure.errors import Failure, call_error
+from spotferry.providers.learned import Learned
 from spotferry.types.errors import LaunchRefused, ProviderError
 from spotferry.types.instance import Offer
 
@@ -24,9 +25,6 @@ VENDOR_IMAGES = {
 SIZES_GB = {"ubuntu-24_04-lts": 30, "ubuntu-hpc": 64}
 """What an offer's images hold, where Azure does not tell."""
 _USUAL_GB = 30
-
-FRESH_FOR = timedelta(hours=1)
-"""How long the newest image is taken to be the newest, and an image to be there still."""
 
 _URN = re.compile(r"[^:/\s]+:[^:/\s]+:[^:/\s]+:[^:/\s]+")
 _RESOURCE = re.compile(
@@ -58,11 +56,10 @@ class Image:
 
 
 class Images:
-    """Resolves images; keeps what it learned for `FRESH_FOR`."""
+    """Resolves images; keeps what it learned while it is fresh."""
 
     def __init__(self, clock: Clock) -> None:
-        self._clock = clock
-        self._known: dict[tuple[str, str], tuple[datetime, Image]] = {}
+        self._images: Learned[tuple[str, str], Image] = Learned(clock)
 
     def resolve(self, calls: Calls, settings: RegionSettings, offer: Offer, own: str) -> Image:
         """The image for the offer.
@@ -78,12 +75,7 @@ class Images:
             ProviderError: the question failed.
         """
         named = own or _chosen(settings, offer)
-        key = (calls.region, named)
-        known = self._known.get(key)
-        if known is None or self._clock() - known[0] >= FRESH_FOR:
-            known = (self._clock(), _look_up(calls, named, own=bool(own)))
-            self._known[key] = known
-        image = known[1]
+        image = self._images.get((calls.region, named), lambda: _look_up(calls, named, own=bool(own)))
         if image.arch and image.arch != offer.arch:
             message = f"the image {named} is for {image.arch}, the machine {offer.instance_type} is {offer.arch}"
             raise _refused("ImageArchitecture", message, calls.region, own=bool(own))
@@ -92,13 +84,13 @@ class Images:
 
 def _chosen(settings: RegionSettings, offer: Offer) -> str:
     with_gpu = offer.gpu_count > 0
-    place = f"{offer.arch}/gpu" if with_gpu else offer.arch
-    override = settings.image_ids.get(place)
+    override = settings.image_for(offer.arch, with_gpu=with_gpu)
     if override:
         return override
     unfit = with_gpu and (offer.gpu_maker.upper() != "NVIDIA" or _OTHER_DRIVERS.match(offer.instance_type))
     named = VENDOR_IMAGES.get((offer.arch, with_gpu))
     if unfit or named is None:
+        place = f"{offer.arch}/gpu" if with_gpu else offer.arch
         message = f"no vendor's image has the drivers of {offer.instance_type}: set the image {place} of {offer.region}"
         raise LaunchRefused("NoImage", message, offer.region, scope="size", ban_for=timedelta(hours=24))
     return named

@@ -7,6 +7,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from spotferry.domain.azure_types import azure_type
+
 NVIDIA, AMD = "NVIDIA", "AMD"
 
 
@@ -45,7 +47,6 @@ _MODELS = {re.compile(rf"Standard_{series}", re.IGNORECASE): model for series, m
 _VCPUS_OF_A_WHOLE_GPU: Mapping[str, int] = {"MI25": 32, "V620": 32}
 """Where a machine may have a part of a GPU: with so many vCPUs it has the whole one."""
 _A10_WHOLE: Mapping[str, int] = {"_v4": 16, "_v5": 36}
-_NUMBER = re.compile(r"Standard_[A-Z]+(\d+)", re.IGNORECASE)
 
 
 def gpu_model(machine_type: str) -> GpuModel | None:
@@ -58,8 +59,8 @@ def vram_mib(machine_type: str, model: GpuModel, count: int) -> int:
     vcpus_of_whole = _VCPUS_OF_A_WHOLE_GPU.get(model.name, 0)
     if model.name == "A10":
         vcpus_of_whole = _A10_WHOLE.get(machine_type[-3:].lower(), 0)
-    numbered = _NUMBER.match(machine_type)
-    vcpus = int(numbered[1]) if numbered else 0
+    named = azure_type(machine_type)
+    vcpus = named.size if named else 0
     if not vcpus_of_whole or not vcpus or vcpus >= vcpus_of_whole:
         return count * model.vram_mib
     return model.vram_mib * vcpus // vcpus_of_whole

@@ -11,6 +11,7 @@ from spotferry.providers.azure.creating import AlreadyThere, Place
 from spotferry.providers.azure.images import Images
 from spotferry.providers.azure.sweep import Sweep, is_young
 from spotferry.providers.context import DEPLOYMENT_TAG, ProviderContext
+from spotferry.providers.ends import reason_code
 from spotferry.types.errors import CapacityError, NotYet, ProviderError, ProviderUnavailable
 from spotferry.types.events import ProviderEvent
 from spotferry.types.instance import Attempt, Candidate, Instance, LaunchRequest
@@ -202,7 +203,7 @@ def _ended(instance: Instance) -> ProviderEvent | None:
     if instance.state in {"", "pending", "running"} or not instance.allocated_id:
         return None
     reason, by = (instance.cloud_reason, instance.ended_by) if isinstance(instance, Attempt) else ("", "")
-    code = reason.partition(":")[0].strip()
+    code = reason_code(reason)
     return ProviderEvent(
         instance_id=instance.allocated_id, fault_code=code or instance.state, marked_for_termination=by == "launch"
     )

@@ -1,7 +1,8 @@
 """Azure's words for what a machine is and why, as data. No SDK."""
 
 from collections.abc import Mapping
-from enum import StrEnum
+
+from spotferry.providers.ends import Cause
 
 POWER: Mapping[str, str] = {
     "starting": "pending",
@@ -27,15 +28,6 @@ FAILED = frozenset({"failed", "canceled"})
 """Provisioning states of a machine that came to nothing, if nothing of it has power."""
 POWERLESS = frozenset({"", "unknown", "deallocated"})
 """Power states in which nothing of a machine can run."""
-
-
-class Cause(StrEnum):
-    """Who ended a machine."""
-
-    TAKEN_BACK = "taken_back"
-    """Azure wanted its capacity back."""
-    ORDERED = "ordered"
-    """Somebody with rights to the subscription ended it, the broker most likely."""
 
 
 OPERATIONS: Mapping[str, Cause] = {

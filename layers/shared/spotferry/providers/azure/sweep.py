@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TypeVar
 
+from spotferry.providers import asked
 from spotferry.providers.azure import describe
 from spotferry.providers.azure.api import Calls
 from spotferry.providers.azure.describe import Seen
@@ -106,13 +107,9 @@ class Sweep:
 
 
 def is_young(instance: Instance, now: datetime) -> bool:
-    """The machine was made so recently that Azure may not show it yet; not one that was seen or is ordered to end."""
-    made = instance.created_at
-    if isinstance(instance, Attempt):
-        if instance.arrived_at or instance.ending:
-            return False
-        made = instance.launched_at or instance.requested_at
-    return made is not None and now - made < VISIBLE_AFTER
+    """As `asked` has it, but not one that was seen or is ordered to end."""
+    known = isinstance(instance, Attempt) and (instance.arrived_at or instance.ending)
+    return not known and asked.is_young(instance, now, VISIBLE_AFTER)
 
 
 def _place(instance: Instance) -> VmId | None:

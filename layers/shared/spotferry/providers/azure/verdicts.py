@@ -7,11 +7,9 @@ import re
 from collections.abc import Mapping
 from datetime import timedelta
 
-from spotferry.providers.verdict import Verdict
+from spotferry.providers.verdict import DENIED, REGION_CLOSED, REGION_WRONG, REQUEST_WRONG, WAIT, Verdict
 from spotferry.types.errors import (
     LaunchRefused,
-    SkipProvider,
-    TryAgainLater,
     TryNextRegion,
     TryNextType,
     TryNextZone,
@@ -29,13 +27,7 @@ _FAMILY_FULL = Verdict(TryNextType, "family", timedelta(minutes=10))
 _NO_FAMILY = Verdict(TryNextType, "family", _HOUR)
 _REGION_FULL = Verdict(TryNextRegion, "region", timedelta(minutes=10))
 _NO_SPOT_LEFT = Verdict(TryNextRegion, "region", _HOUR)
-REGION_CLOSED = Verdict(TryNextRegion, "region", _HOUR)
-DENIED = Verdict(SkipProvider, "provider", timedelta(minutes=15))
-WAIT = Verdict(TryAgainLater, "none", timedelta())
-_REGION_WRONG = Verdict(LaunchRefused, "region", _HOUR)
 _TYPE_WRONG = Verdict(LaunchRefused, "size", timedelta(hours=24))
-REQUEST_WRONG = Verdict(LaunchRefused, "none", timedelta())
-"""Wrong with this one request: nobody else's launches suffer from it."""
 _NEVER_STARTED = Verdict(TryNextZone, "pool", timedelta(minutes=3))
 """Azure accepted the launch and could not carry it out, for no reason that lasts."""
 
@@ -48,7 +40,7 @@ LAUNCH_ERRORS: Mapping[str, Verdict] = {
     "NotAvailableForSubscription": _RESTRICTED,
     "SpotPriceGreaterThanProvidedMaxPrice": _TOO_DEAR,
     "AzureSpotIsNotSupportedForThisVMSize": _NEVER,
-    "ResourceTypeNotSupportAvailabilityZones": _REGION_WRONG,
+    "ResourceTypeNotSupportAvailabilityZones": REGION_WRONG,
     "PublicIPCountLimitReached": _REGION_FULL,
     "SubnetIsFull": _REGION_FULL,
     "RequestDisallowedByAzure": REGION_CLOSED,
@@ -71,29 +63,29 @@ LAUNCH_ERRORS: Mapping[str, Verdict] = {
     "ExpiredAuthenticationToken": DENIED,
     "ClientAuthenticationError": DENIED,
     "CredentialUnavailableError": DENIED,
-    "LinkedAuthorizationFailed": _REGION_WRONG,
-    "ResourceGroupNotFound": _REGION_WRONG,
-    "ResourceGroupBeingDeleted": _REGION_WRONG,
-    "ParentResourceNotFound": _REGION_WRONG,
-    "InvalidResourceReference": _REGION_WRONG,
-    "LinkedInvalidPropertyId": _REGION_WRONG,
-    "FailedIdentityOperation": _REGION_WRONG,
-    "PlatformImageNotFound": _REGION_WRONG,
-    "ImageNotFound": _REGION_WRONG,
-    "GalleryImageNotFound": _REGION_WRONG,
-    "ImageVersionDeprecated": _REGION_WRONG,
-    "ResourcePurchaseValidationFailed": _REGION_WRONG,
-    "MarketplacePurchaseEligibilityFailed": _REGION_WRONG,
-    "VMMarketplaceInvalidInput": _REGION_WRONG,
-    "InvalidParameter": _REGION_WRONG,
-    "InvalidParameterValue": _REGION_WRONG,
-    "InvalidRequestContent": _REGION_WRONG,
-    "InvalidRequestFormat": _REGION_WRONG,
-    "InvalidApiVersionParameter": _REGION_WRONG,
-    "VMPriorityCannotBeApplied": _REGION_WRONG,
-    "AzureSpotIsNotSupportedForThisAPIVersion": _REGION_WRONG,
-    "EvictionPolicyCanBeSetOnlyOnAzureSpotVirtualMachines": _REGION_WRONG,
-    "MaxPriceIsSupportedOnlyForAzureSpotVirtualMachines": _REGION_WRONG,
+    "LinkedAuthorizationFailed": REGION_WRONG,
+    "ResourceGroupNotFound": REGION_WRONG,
+    "ResourceGroupBeingDeleted": REGION_WRONG,
+    "ParentResourceNotFound": REGION_WRONG,
+    "InvalidResourceReference": REGION_WRONG,
+    "LinkedInvalidPropertyId": REGION_WRONG,
+    "FailedIdentityOperation": REGION_WRONG,
+    "PlatformImageNotFound": REGION_WRONG,
+    "ImageNotFound": REGION_WRONG,
+    "GalleryImageNotFound": REGION_WRONG,
+    "ImageVersionDeprecated": REGION_WRONG,
+    "ResourcePurchaseValidationFailed": REGION_WRONG,
+    "MarketplacePurchaseEligibilityFailed": REGION_WRONG,
+    "VMMarketplaceInvalidInput": REGION_WRONG,
+    "InvalidParameter": REGION_WRONG,
+    "InvalidParameterValue": REGION_WRONG,
+    "InvalidRequestContent": REGION_WRONG,
+    "InvalidRequestFormat": REGION_WRONG,
+    "InvalidApiVersionParameter": REGION_WRONG,
+    "VMPriorityCannotBeApplied": REGION_WRONG,
+    "AzureSpotIsNotSupportedForThisAPIVersion": REGION_WRONG,
+    "EvictionPolicyCanBeSetOnlyOnAzureSpotVirtualMachines": REGION_WRONG,
+    "MaxPriceIsSupportedOnlyForAzureSpotVirtualMachines": REGION_WRONG,
     "MaxPriceValueInvalid": REQUEST_WRONG,
     "ResizeDiskError": REQUEST_WRONG,
     "InvalidCustomData": REQUEST_WRONG,
@@ -146,11 +138,11 @@ REFINEMENTS: Mapping[str, tuple[tuple[re.Pattern[str], Verdict], ...]] = {
     "RequestDisallowedByPolicy": (
         (re.compile(r"location|region", re.IGNORECASE), REGION_CLOSED),
         (re.compile(r"\b(?:skus?|vm ?sizes?)\b", re.IGNORECASE), _TYPE_WRONG),
-        (re.compile(""), _REGION_WRONG),
+        (re.compile(""), REGION_WRONG),
     ),
     "BadRequest": (
         (re.compile(r"hypervisor generation|vm size|disk controller|security type", re.IGNORECASE), _TYPE_WRONG),
-        (re.compile(""), _REGION_WRONG),
+        (re.compile(""), REGION_WRONG),
     ),
     "InvalidParameter": (
         (re.compile(r"\bvm ?size\b.*(?:not (?:available|supported|valid)|invalid)", re.IGNORECASE), _TYPE_WRONG),

@@ -3,7 +3,7 @@
 import os
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TypeVar
 
 from google.api_core.client_options import ClientOptions
@@ -12,7 +12,7 @@ from google.cloud.compute_v1 import ImagesClient, InstancesClient, ZoneOperation
 
 from spotferry.providers.gcp.auth import COMPUTE_ENDPOINT, PROJECT, credentials_for
 from spotferry.providers.gcp.errors import VENDOR_ERRORS, Failure, call_error, failure_of
-from spotferry.providers.pace import Pace
+from spotferry.providers.pace import TOTAL_SECONDS, AskAgain, Deadline, Pace
 from spotferry.types.errors import Misconfigured, ProviderError, ProviderUnavailable, SkipProvider
 
 Answer = TypeVar("Answer")
@@ -22,16 +22,13 @@ Translate = Callable[[Failure, str], ProviderError]
 READ_SECONDS = 6.0
 ONE_TRY_SECONDS = 2 * READ_SECONDS
 """One try may have to ask for a token first."""
-TOTAL_SECONDS = 19.0
-"""How long the calls that belong together may take in all, however often they are repeated."""
-_TRIES = 5
 _VERSION = "/compute/v1"
 _SCOPES = ("https://www.googleapis.com/auth/compute",)
 
 
 @dataclass(frozen=True, slots=True)
 class Clients:
-    """The clients of one project; the SDK does not repeat calls by itself, `Calls` does."""
+    """The clients of one project; the SDK does not repeat calls by itself, `Deadline` does."""
 
     project: str
     instances: InstancesClient
@@ -75,7 +72,7 @@ class GcpApi:
 
     def begin(self, region: str) -> "Calls":
         """Calls about one region that belong together: their deadline runs from now."""
-        return Calls(self, region, self._pace)
+        return Calls(self, region, Deadline(self._pace, TOTAL_SECONDS, ONE_TRY_SECONDS))
 
     def clients(self) -> Clients:
         """The clients.
@@ -91,15 +88,11 @@ class GcpApi:
 
 @dataclass(frozen=True, slots=True)
 class Calls:
-    """Calls about one region; together they end within `TOTAL_SECONDS`."""
+    """Calls about one region; together they end before the deadline."""
 
     api: GcpApi
     region: str
-    pace: Pace
-    started: float = field(init=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "started", self.pace.monotonic())
+    deadline: Deadline
 
     def again(self) -> "Calls":
         """The same region, with a deadline of its own: for the next page or batch of a long listing."""
@@ -132,21 +125,18 @@ class Calls:
             SkipProvider, TryNextRegion: we may not.
             ProviderError: any other refusal, as `translate` has it.
         """
-        if not self.fits(0.0):
-            raise ProviderUnavailable("DeadlineExceeded", "no time was left for another call", self.region)
-        clients = self._clients()
-        call, asked = method(clients), {"project": clients.project, **request}
-        tries = 0
-        while True:
-            tries += 1
+
+        def once() -> Answer:
+            clients = self._clients()
+            asked = {"project": clients.project, **request}
             try:
-                return call(request=asked, retry=None, timeout=READ_SECONDS)
+                return method(clients)(request=asked, retry=None, timeout=READ_SECONDS)
             except VENDOR_ERRORS as error:
                 failure = failure_of(error)
-                pause = self._pause(failure, tries)
-                if pause is None:
-                    raise translate(failure, self.region) from error
-            self.pace.sleep(pause)
+                refusal = translate(failure, self.region)
+                raise (AskAgain(refusal) if failure.transient else refusal) from error
+
+        return self.deadline.until_answered(once, "another call", self.region)
 
     def must_be(self, kind: str, wanted: str) -> None:
         """Whether an answer is of the kind that was asked for: an empty list is one, an answer that is none is not.
@@ -157,26 +147,8 @@ class Calls:
         if kind != wanted:
             raise ProviderUnavailable("MalformedAnswer", f"wanted {wanted}, was answered {kind!r}", self.region)
 
-    def wait(self, seconds: float) -> bool:
-        """Let the time pass, if another call fits after it; whether it did."""
-        if not self.fits(seconds):
-            return False
-        self.pace.sleep(seconds)
-        return True
-
-    def fits(self, pause: float) -> bool:
-        """One more try after that pause would end before the deadline, however long it took."""
-        return self.pace.monotonic() - self.started + pause + ONE_TRY_SECONDS <= TOTAL_SECONDS
-
     def _clients(self) -> Clients:
         try:
             return self.api.clients()
         except Misconfigured as error:
             raise SkipProvider("NoCredentials", str(error), self.region) from error
-
-    def _pause(self, failure: Failure, tries: int) -> float | None:
-        """How many seconds to wait before the next try; None: it was the last one."""
-        if not failure.transient or tries >= _TRIES:
-            return None
-        pause = self.pace.pause(tries)
-        return pause if self.fits(pause) else None

@@ -15,15 +15,8 @@ from google.cloud.compute_v1 import Operation
 from google.protobuf.json_format import Error as JsonFormatError
 from requests.exceptions import RequestException
 
-from spotferry.providers.gcp.verdicts import (
-    BRIEFLY_NOT,
-    DENIED,
-    LAUNCH_ERRORS,
-    REGION_CLOSED,
-    WAIT,
-    verdict_of,
-)
-from spotferry.providers.verdict import Verdict
+from spotferry.providers.gcp.verdicts import BRIEFLY_NOT, LAUNCH_ERRORS, verdict_of
+from spotferry.providers.verdict import DENIED, REGION_CLOSED, WAIT, Verdict
 from spotferry.types.errors import CapacityError, ProviderError, ProviderUnavailable
 
 VENDOR_ERRORS = (GoogleAPIError, GoogleAuthError, RequestException, JsonFormatError, UnicodeDecodeError)

@@ -2,12 +2,12 @@
 
 import re
 from dataclasses import dataclass
-from datetime import datetime, timedelta
 
 from google.cloud.compute_v1 import Image as VendorImage
 
 from spotferry.ports.cloud import Clock, RegionSettings
 from spotferry.providers.gcp.api import Calls
+from spotferry.providers.learned import Learned
 from spotferry.types.errors import LaunchRefused, ProviderError
 from spotferry.types.instance import Offer
 
@@ -22,9 +22,6 @@ PUBLIC_FAMILIES = {
     ),
 }
 """Families whose newest image is taken, by (arch, with GPU): Canonical's, and those with drivers for accelerators."""
-
-FRESH_FOR = timedelta(hours=1)
-"""How long the newest image is taken to be the newest, and an image to be there still."""
 
 _ARCHITECTURES = {"X86_64": "x86_64", "ARM64": "arm64"}
 _LINK = re.compile(
@@ -44,11 +41,10 @@ class Image:
 
 
 class Images:
-    """Resolves images; keeps what it learned for `FRESH_FOR`."""
+    """Resolves images; keeps what it learned while it is fresh."""
 
     def __init__(self, clock: Clock) -> None:
-        self._clock = clock
-        self._images: dict[str, tuple[datetime, Image]] = {}
+        self._images: Learned[str, Image] = Learned(clock)
 
     def resolve(self, calls: Calls, settings: RegionSettings, offer: Offer, own: str) -> Image:
         """The image for the offer.
@@ -65,20 +61,13 @@ class Images:
             ProviderError: the question failed.
         """
         with_gpu = offer.gpu_count > 0
-        override = settings.image_ids.get(f"{offer.arch}/gpu" if with_gpu else offer.arch)
+        override = settings.image_for(offer.arch, with_gpu=with_gpu)
         wanted = own or override or PUBLIC_FAMILIES[offer.arch, with_gpu]
-        image = self._known(calls, wanted, own=bool(own))
+        image = self._images.get(wanted, lambda: _look_up(calls, wanted, own=bool(own)))
         if image.arch != offer.arch:
             message = f"the image {image.path} is for {image.arch}, the machine {offer.instance_type} is {offer.arch}"
             raise _refused("ImageArchitecture", message, calls.region, own=bool(own))
         return image
-
-    def _known(self, calls: Calls, wanted: str, *, own: bool) -> Image:
-        known = self._images.get(wanted)
-        if known is None or self._clock() - known[0] >= FRESH_FOR:
-            known = (self._clock(), _look_up(calls, wanted, own=own))
-            self._images[wanted] = known
-        return known[1]
 
 
 def _look_up(calls: Calls, wanted: str, *, own: bool) -> Image:

@@ -4,18 +4,16 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import islice
-from typing import TypeVar
 
 from google.cloud.compute_v1 import Instance, Operation
 
+from spotferry.providers.asked import batches
+from spotferry.providers.ends import ENDED_BY, Cause
 from spotferry.providers.gcp.api import Calls
 from spotferry.providers.gcp.errors import Failure, launch_error, operation_failure
-from spotferry.providers.gcp.states import ENDED_BY, INSERT, OPERATIONS, Cause
+from spotferry.providers.gcp.states import INSERT, OPERATIONS
 from spotferry.types.errors import CapacityError, ProviderError, ProviderUnavailable
 from spotferry.types.instance import EndedBy
-
-_Item = TypeVar("_Item")
 
 _NAME = re.compile(r"[a-z0-9-]{1,63}")
 DONE = Operation.Status.DONE
@@ -41,13 +39,6 @@ class Ending:
     at: datetime | None
 
 
-def batches(items: Iterable[_Item], size: int) -> Iterator[list[_Item]]:
-    """The items in lists of that size; the last may be shorter."""
-    rest = iter(items)
-    while batch := list(islice(rest, size)):
-        yield batch
-
-
 def insert(calls: Calls, zone: str, machine: Instance, request_id: str, *, own_image: bool) -> Operation:
     """Ask for the machine; asked again with the same request id, Google answers the operation that it began then.
 
@@ -71,7 +62,7 @@ def insert(calls: Calls, zone: str, machine: Instance, request_id: str, *, own_i
 def watched(calls: Calls, zone: str, operation: Operation) -> Operation:
     """The operation when it is done, or as it was last seen after a few seconds; a look that fails ends the watch."""
     for seconds in _LOOKS_AFTER_SECONDS:
-        if operation.status == DONE or not calls.wait(seconds):
+        if operation.status == DONE or not calls.deadline.wait(seconds):
             break
         try:
             operation = calls.ask(lambda c: c.operations.get, {"zone": zone, "operation": operation.name})

@@ -6,7 +6,7 @@ from datetime import timedelta
 from google.cloud.compute_v1 import Instance as Machine
 
 from spotferry.ports.cloud import CloudProvider, RegionSettings
-from spotferry.providers.asked import described, disk_size, launch_of
+from spotferry.providers.asked import described, disk_size, is_young, launch_of
 from spotferry.providers.context import ProviderContext
 from spotferry.providers.gcp import describe, launch, operations, status
 from spotferry.providers.gcp.api import Calls, GcpApi
@@ -183,10 +183,7 @@ class GcpProvider:
         """The instance as seen; unseen means gone, unless it is so young that Google may not show it yet."""
         if machine is not None:
             return describe.as_seen(instance, machine, ending)
-        made = instance.created_at
-        if isinstance(instance, Attempt):
-            made = instance.launched_at or instance.requested_at
-        young = made is not None and self._context.clock() - made < describe.VISIBLE_AFTER
+        young = is_young(instance, self._context.clock(), describe.VISIBLE_AFTER)
         return instance if young and ending is None else describe.as_ended(instance, _name(instance), ending)
 
     def get_instance_status(self, instance: Instance) -> ProviderEvent | None:

@@ -1,9 +1,8 @@
 """Compute Engine's words for what a machine is and why it ended, as data."""
 
 from collections.abc import Mapping
-from enum import StrEnum
 
-from spotferry.types.instance import EndedBy
+from spotferry.providers.ends import Cause
 
 STATES: Mapping[str, str] = {
     "PENDING": "pending",
@@ -27,21 +26,6 @@ PREEMPTED = "compute.instances.preempted"
 """The operation, and the audit log's method, of a spot machine that is taken back."""
 
 
-class Cause(StrEnum):
-    """Who ended a machine."""
-
-    TAKEN_BACK = "taken_back"
-    """Google wanted its capacity back."""
-    NEVER_STARTED = "never_started"
-    """Google accepted the launch and could not carry it out."""
-    MAINTAINED = "maintained"
-    """The hardware failed, or was maintained without a move."""
-    SHUT_DOWN = "shut_down"
-    """The machine switched itself off."""
-    ORDERED = "ordered"
-    """Somebody with rights to the project ended it, the broker most likely."""
-
-
 OPERATIONS: Mapping[str, Cause] = {
     PREEMPTED: Cause.TAKEN_BACK,
     "compute.instances.hostError": Cause.MAINTAINED,
@@ -55,20 +39,3 @@ OPERATIONS: Mapping[str, Cause] = {
 
 INSERT = "insert"
 """The operation of a launch; where it failed, the machine never started."""
-
-BY_CLOUD = frozenset({Cause.TAKEN_BACK, Cause.NEVER_STARTED, Cause.MAINTAINED})
-"""The causes that are the cloud's doing."""
-
-ENDED_BY: Mapping[Cause, EndedBy] = {
-    Cause.TAKEN_BACK: "cloud",
-    Cause.MAINTAINED: "cloud",
-    Cause.NEVER_STARTED: "launch",
-    Cause.SHUT_DOWN: "us",
-    Cause.ORDERED: "us",
-}
-"""Who ended a machine, as the ledger asks."""
-
-
-def reason_code(cloud_reason: str) -> str:
-    """The code at the head of a reason written as "code: words"."""
-    return cloud_reason.partition(":")[0].strip()

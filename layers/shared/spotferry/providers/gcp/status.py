@@ -2,7 +2,8 @@
 
 from google.cloud.compute_v1 import Instance as Machine
 
-from spotferry.providers.gcp.states import BY_CLOUD, OPERATIONS, STATES, Cause, reason_code
+from spotferry.providers.ends import BY_CLOUD, Cause, reason_code
+from spotferry.providers.gcp.states import OPERATIONS, STATES
 from spotferry.types.events import ProviderEvent
 from spotferry.types.instance import Attempt, Instance
 

@@ -5,11 +5,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 
-from spotferry.providers.verdict import UNKNOWN, Verdict
+from spotferry.providers.verdict import (
+    DENIED,
+    REGION_CLOSED,
+    REGION_WRONG,
+    REQUEST_WRONG,
+    UNKNOWN,
+    WAIT,
+    Verdict,
+)
 from spotferry.types.errors import (
-    LaunchRefused,
     SkipProvider,
-    TryAgainLater,
     TryNextRegion,
     TryNextType,
     TryNextZone,
@@ -20,17 +26,11 @@ BRIEFLY_NOT = Verdict(TryNextZone, "pool", timedelta(minutes=1))
 """The pool is not short of machines as far as anybody knows; this launch went wrong, and cannot be repeated."""
 NOT_OFFERED = Verdict(TryNextZone, "pool", timedelta(hours=24))
 REGION_FULL = Verdict(TryNextRegion, "region", timedelta(minutes=10))
-REGION_CLOSED = Verdict(TryNextRegion, "region", timedelta(hours=1))
 FAMILY_FULL = Verdict(TryNextType, "family", timedelta(minutes=10))
 TYPE_FULL = Verdict(TryNextType, "type", timedelta(minutes=10))
 """A quota of GPUs that counts in all regions together: the type is not to be had anywhere."""
 CLOUD_FULL = Verdict(SkipProvider, "provider", timedelta(minutes=10))
 """A quota of everything that counts in all regions together."""
-DENIED = Verdict(SkipProvider, "provider", timedelta(minutes=15))
-WAIT = Verdict(TryAgainLater, "none", timedelta())
-REGION_WRONG = Verdict(LaunchRefused, "region", timedelta(hours=1))
-REQUEST_WRONG = Verdict(LaunchRefused, "none", timedelta())
-"""Wrong with this one request: nobody else's launches suffer from it."""
 
 LAUNCH_ERRORS: Mapping[str, Verdict] = {
     "ZONE_RESOURCE_POOL_EXHAUSTED": NO_CAPACITY,

@@ -5,12 +5,12 @@ Described at https://docs.digitalocean.com/reference/paperspace/api-reference/ a
 
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import httpx
 
-from spotferry.providers.pace import Pace
+from spotferry.providers.pace import TOTAL_SECONDS, AskAgain, Deadline, Pace
 from spotferry.providers.paperspace.credentials import ApiKey, endpoint
 from spotferry.providers.paperspace.errors import (
     MALFORMED,
@@ -28,9 +28,6 @@ Method = Literal["GET", "POST", "PATCH", "DELETE"]
 
 CONNECT_SECONDS = 2.0
 READ_SECONDS = 7.0
-TOTAL_SECONDS = 19.0
-"""How long the calls that belong together may take in all, however often they are repeated."""
-_ONE_TRY_SECONDS = CONNECT_SECONDS + READ_SECONDS
 _TRIES = 6
 PAGE = 120
 """The most items of a page."""
@@ -49,13 +46,13 @@ class PaperspaceApi:
     def __init__(self, key: ApiKey, url: str = "", pace: Pace | None = None) -> None:
         self._key = key
         self._url = url.rstrip("/") or endpoint()
-        self.pace = pace or Pace()
+        self._pace = pace or Pace()
         self._lock = threading.Lock()
         self._client: httpx.Client | None = None
 
     def begin(self, region: str = "") -> "Calls":
         """Calls that belong together: their deadline runs from now."""
-        return Calls(self, region)
+        return Calls(self, region, Deadline(self._pace, TOTAL_SECONDS, CONNECT_SECONDS + READ_SECONDS, _TRIES))
 
     def send(self, method: Method, path: str, parameters: Mapping[str, str], body: Json | None) -> httpx.Response:
         """One try.
@@ -82,14 +79,11 @@ class PaperspaceApi:
 
 @dataclass(frozen=True, slots=True)
 class Calls:
-    """Calls that end together within `TOTAL_SECONDS`; `region` is named in their errors."""
+    """Calls that end together before the deadline; `region` is named in their errors."""
 
     api: PaperspaceApi
     region: str
-    started: float = field(init=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "started", self.api.pace.monotonic())
+    deadline: Deadline
 
     def again(self) -> "Calls":
         """The same, with a deadline of its own: for the next page of a long listing."""
@@ -130,18 +124,17 @@ class Calls:
         body: Json | None,
         refusal: Callable[[Failure, str], ProviderError] = call_error,
     ) -> Json:
-        if not self._fits(0.0):
-            raise ProviderUnavailable("DeadlineExceeded", f"no time was left for {method} {path}", self.region)
-        tries = 0
-        while True:
-            tries += 1
+        def once() -> Json:
             answer, failure = self._try(method, path, parameters, body)
             if failure is None:
                 return answer
-            pause = self._pause(failure, tries, method)
-            if pause is None:
-                raise refusal(failure, self.region)
-            self.api.pace.sleep(pause)
+            # Something made twice would be two: a call that makes anything is repeated only where it was certainly not
+            # carried out.
+            repeatable = failure.throttled or (failure.undecided and method != "POST")
+            told = refusal(failure, self.region)
+            raise AskAgain(told) if repeatable else told
+
+        return self.deadline.until_answered(once, f"{method} {path}", self.region)
 
     def _try(
         self, method: Method, path: str, parameters: Mapping[str, str], body: Json | None
@@ -153,20 +146,6 @@ class Calls:
         except VENDOR_ERRORS as error:
             return {}, _no_answer(error)
         return _read(answer)
-
-    def _pause(self, failure: Failure, tries: int, method: Method) -> float | None:
-        """How many seconds to wait before the next try; None: it was the last one."""
-        # Something made twice would be two: a call that makes anything is repeated only where it was certainly not
-        # carried out.
-        repeatable = failure.throttled or (failure.undecided and method != "POST")
-        if not repeatable or tries >= _TRIES:
-            return None
-        pause = self.api.pace.pause(tries)
-        return pause if self._fits(pause) else None
-
-    def _fits(self, pause: float) -> bool:
-        """One more try after that pause would end before the deadline, however long it took."""
-        return self.api.pace.monotonic() - self.started + pause + _ONE_TRY_SECONDS <= TOTAL_SECONDS
 
 
 def is_gone(error: ProviderError) -> bool:

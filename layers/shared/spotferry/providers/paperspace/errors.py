@@ -14,14 +14,20 @@ from datetime import timedelta
 
 import httpx
 
-from spotferry.providers.verdict import UNKNOWN, Verdict
+from spotferry.providers.verdict import (
+    DENIED,
+    REGION_CLOSED,
+    REGION_WRONG,
+    REQUEST_WRONG,
+    UNKNOWN,
+    WAIT,
+    Verdict,
+)
 from spotferry.types.errors import (
     CapacityError,
     LaunchRefused,
     ProviderError,
     ProviderUnavailable,
-    SkipProvider,
-    TryAgainLater,
     TryNextRegion,
     TryNextType,
 )
@@ -39,13 +45,7 @@ _NO_CAPACITY = Verdict(TryNextRegion, "pool", timedelta(minutes=3))
 _NOT_OFFERED = Verdict(TryNextRegion, "pool", timedelta(hours=24))
 _NEEDS_APPROVAL = Verdict(TryNextType, "family", timedelta(hours=24))
 _LIMIT_REACHED = Verdict(TryNextType, "family", timedelta(minutes=10))
-_REGION_CLOSED = Verdict(TryNextRegion, "region", timedelta(hours=1))
-_DENIED = Verdict(SkipProvider, "provider", timedelta(minutes=15))
-_WAIT = Verdict(TryAgainLater, "none", timedelta())
-_REQUEST_WRONG = Verdict(LaunchRefused, "region", timedelta(hours=1))
 _IMAGE_WRONG = Verdict(LaunchRefused, "region", timedelta(hours=1))
-_OWN_IMAGE_WRONG = Verdict(LaunchRefused, "none", timedelta())
-"""Wrong with this one request: nobody else's launches suffer from it."""
 
 LAUNCH_WORDS: Mapping[str, Verdict] = {
     # "We are currently out of capacity for the selected VM type": Paperspace/gradient-cli#327.
@@ -60,33 +60,33 @@ LAUNCH_WORDS: Mapping[str, Verdict] = {
     r"(limit|quota|maximum number).*(reached|exceeded)": _LIMIT_REACHED,
     r"(reached|exceeded|over).*(limit|quota|maximum)": _LIMIT_REACHED,
     # A balance that is not paid stops every launch: support.paperspace.com, "outstanding balance".
-    r"outstanding balance|payment|billing|credit card|suspended|deactivated account": _DENIED,
-    r"(denied|not allowed|forbidden|not permitted).*\bregion\b": _REGION_CLOSED,
-    r"\bregion\b.*(denied|not allowed|forbidden|not permitted)": _REGION_CLOSED,
+    r"outstanding balance|payment|billing|credit card|suspended|deactivated account": DENIED,
+    r"(denied|not allowed|forbidden|not permitted).*\bregion\b": REGION_CLOSED,
+    r"\bregion\b.*(denied|not allowed|forbidden|not permitted)": REGION_CLOSED,
     r"\btemplate\b": _IMAGE_WRONG,
 }
 """Expressions for the message of a refused launch, in lower case; the first that is found decides."""
 
 LAUNCH_CODES: Mapping[str, Verdict] = {
-    "BAD_REQUEST": _REQUEST_WRONG,
-    "PARSE_ERROR": _REQUEST_WRONG,
-    "NOT_FOUND": _REQUEST_WRONG,
-    "CONFLICT": _REQUEST_WRONG,
-    "PRECONDITION_FAILED": _REQUEST_WRONG,
-    "PAYLOAD_TOO_LARGE": _REQUEST_WRONG,
-    "METHOD_NOT_SUPPORTED": _REQUEST_WRONG,
-    "UNPROCESSABLE_CONTENT": _REQUEST_WRONG,
-    "UNAUTHORIZED": _DENIED,
-    "FORBIDDEN": _DENIED,
-    "PAYMENT_REQUIRED": _DENIED,
-    NO_CREDENTIALS: _DENIED,
-    "TOO_MANY_REQUESTS": _WAIT,
-    "TIMEOUT": _WAIT,
-    "CLIENT_CLOSED_REQUEST": _WAIT,
-    "INTERNAL_SERVER_ERROR": _WAIT,
-    "BAD_GATEWAY": _WAIT,
-    "SERVICE_UNAVAILABLE": _WAIT,
-    "GATEWAY_TIMEOUT": _WAIT,
+    "BAD_REQUEST": REGION_WRONG,
+    "PARSE_ERROR": REGION_WRONG,
+    "NOT_FOUND": REGION_WRONG,
+    "CONFLICT": REGION_WRONG,
+    "PRECONDITION_FAILED": REGION_WRONG,
+    "PAYLOAD_TOO_LARGE": REGION_WRONG,
+    "METHOD_NOT_SUPPORTED": REGION_WRONG,
+    "UNPROCESSABLE_CONTENT": REGION_WRONG,
+    "UNAUTHORIZED": DENIED,
+    "FORBIDDEN": DENIED,
+    "PAYMENT_REQUIRED": DENIED,
+    NO_CREDENTIALS: DENIED,
+    "TOO_MANY_REQUESTS": WAIT,
+    "TIMEOUT": WAIT,
+    "CLIENT_CLOSED_REQUEST": WAIT,
+    "INTERNAL_SERVER_ERROR": WAIT,
+    "BAD_GATEWAY": WAIT,
+    "SERVICE_UNAVAILABLE": WAIT,
+    "GATEWAY_TIMEOUT": WAIT,
 }
 """Exact codes, for messages whose words say nothing."""
 
@@ -94,7 +94,7 @@ THROTTLED_STATUS = 429
 _DENIED_STATUSES = frozenset({401, 402, 403})
 _NO_VERDICT_STATUS = 500
 _TIMEOUT_STATUS = 408
-_NO_VERDICT_CODES = frozenset(code for code, verdict in LAUNCH_CODES.items() if verdict is _WAIT)
+_NO_VERDICT_CODES = frozenset(code for code, verdict in LAUNCH_CODES.items() if verdict is WAIT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +131,7 @@ def call_error(failure: Failure, region: str) -> ProviderError:
         return ProviderUnavailable(failure.code, failure.message, region)
     if failure.code == NO_CREDENTIALS or failure.status in _DENIED_STATUSES:
         verdict = _words_of(failure) if failure.status else None
-        return _raised(verdict if verdict is _REGION_CLOSED else _DENIED, failure, region)
+        return _raised(verdict if verdict is REGION_CLOSED else DENIED, failure, region)
     return ProviderError(failure.code, failure.message, region)
 
 
@@ -147,14 +147,14 @@ def launch_error(failure: Failure, region: str, *, own_image: bool = False) -> P
         # It may have made the machine: only looking it up decides.
         return ProviderUnavailable(failure.code, failure.message, region)
     verdict = _words_of(failure) or _code_of(failure)
-    return _raised(_OWN_IMAGE_WRONG if own_image and verdict is _IMAGE_WRONG else verdict, failure, region)
+    return _raised(REQUEST_WRONG if own_image and verdict is _IMAGE_WRONG else verdict, failure, region)
 
 
 def event_error(message: str, region: str, *, own_image: bool = False) -> CapacityError:
     """Why a launch that was accepted came to nothing, from the error that its event tells: only words."""
     failure = Failure("create", message)
     verdict = _words_of(failure) or _NO_CAPACITY
-    return _raised(_OWN_IMAGE_WRONG if own_image and verdict is _IMAGE_WRONG else verdict, failure, region)
+    return _raised(REQUEST_WRONG if own_image and verdict is _IMAGE_WRONG else verdict, failure, region)
 
 
 def _raised(verdict: Verdict, failure: Failure, region: str) -> CapacityError:
@@ -171,7 +171,7 @@ def _words_of(failure: Failure) -> Verdict | None:
 
 def _code_of(failure: Failure) -> Verdict:
     if failure.throttled:
-        return _WAIT
+        return WAIT
     if failure.status in _DENIED_STATUSES:
-        return _DENIED
+        return DENIED
     return LAUNCH_CODES.get(failure.code, UNKNOWN)

@@ -5,8 +5,9 @@ from datetime import timedelta
 from functools import partial
 
 from spotferry.ports.cloud import CloudProvider, RegionSettings
-from spotferry.providers.asked import check_filter, launch_of
+from spotferry.providers.asked import check_filter, is_young, launch_of
 from spotferry.providers.context import ProviderContext
+from spotferry.providers.ends import reason_code
 from spotferry.providers.paperspace import launch, machines
 from spotferry.providers.paperspace.api import Calls, Json, PaperspaceApi, pages, text_of
 from spotferry.providers.paperspace.credentials import ApiKey
@@ -192,10 +193,7 @@ class PaperspaceProvider:
         """
         if seen is not None:
             return machines.as_seen(instance, seen)
-        made = instance.created_at
-        if isinstance(instance, Attempt):
-            made = instance.launched_at or instance.requested_at
-        if made is None or self._context.clock() - made >= VISIBLE_AFTER:
+        if not is_young(instance, self._context.clock(), VISIBLE_AFTER):
             return instance.model_copy(update={"state": "terminated"})
         if not instance.allocated_id:
             return instance
@@ -246,4 +244,4 @@ def _ended(instance: Instance) -> ProviderEvent | None:
     if instance.state in {"", "pending", "running"} or not instance.allocated_id:
         return None
     reason = instance.cloud_reason if isinstance(instance, Attempt) else ""
-    return ProviderEvent(instance_id=instance.allocated_id, fault_code=reason.partition(":")[0] or instance.state)
+    return ProviderEvent(instance_id=instance.allocated_id, fault_code=reason_code(reason) or instance.state)

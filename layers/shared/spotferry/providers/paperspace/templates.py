@@ -3,15 +3,13 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
 
 from spotferry.ports.cloud import Clock, RegionSettings
+from spotferry.providers.learned import Learned
 from spotferry.providers.paperspace.api import Calls, Json, pages, text_of
 from spotferry.types.errors import LaunchRefused
 from spotferry.types.instance import Offer
 
-FRESH_FOR = timedelta(hours=1)
-"""How long the templates are taken to be as they were read."""
 SMALLEST_GB = 50
 """What a template without a default size needs: the smallest disk there is."""
 _UBUNTU = re.compile(r"ubuntu (\d\d\.\d\d)")
@@ -53,11 +51,10 @@ class Template:
 
 
 class Templates:
-    """Resolves templates; keeps what it learned for `FRESH_FOR`."""
+    """Resolves templates; keeps what it learned while it is fresh."""
 
     def __init__(self, clock: Clock) -> None:
-        self._clock = clock
-        self._read: dict[str, tuple[datetime, Mapping[str, Template]]] = {}
+        self._read: Learned[str, Mapping[str, Template]] = Learned(clock)
 
     def resolve(self, calls: Calls, settings: RegionSettings, offer: Offer, own: str) -> Template:
         """The template for the offer.
@@ -73,7 +70,7 @@ class Templates:
             ProviderError: the question failed.
         """
         with_gpu = offer.gpu_count > 0
-        named = own or settings.image_ids.get(f"{offer.arch}/gpu" if with_gpu else offer.arch, "")
+        named = own or settings.image_for(offer.arch, with_gpu=with_gpu)
         if not named:
             return self._newest(calls, offer, with_gpu=with_gpu)
         template = self._listed(calls, "/os-templates").get(named) or self._listed(calls, "/custom-templates").get(
@@ -94,12 +91,12 @@ class Templates:
         return max(fitting, key=lambda t: (t.has_drivers == with_gpu, t.ubuntu, t.template_id))
 
     def _listed(self, calls: Calls, path: str) -> Mapping[str, Template]:
-        known = self._read.get(path)
-        if known is None or self._clock() - known[0] >= FRESH_FOR:
-            found = [_template(item, calls.region) for item in pages(calls, path, {})]
-            known = (self._clock(), {template.template_id: template for template in found})
-            self._read[path] = known
-        return known[1]
+        return self._read.get(path, lambda: _read(calls, path))
+
+
+def _read(calls: Calls, path: str) -> Mapping[str, Template]:
+    found = [_template(item, calls.region) for item in pages(calls, path, {})]
+    return {template.template_id: template for template in found}
 
 
 def _template(item: Json, region: str) -> Template:
