@@ -23,7 +23,7 @@ class FakeBroker:
         away_until: monotonic time before which every call of the broker gets 503.
         gone: every call gets 410.
         refuse_puts, refuse_outputs: so many PUTs, at once or of outputs, are refused with 503.
-        retry_exits: so many ends of the task are answered with `retry`.
+        retry_exits: so many ends of the task are answered with `retry`, which says `pause_seconds` if that is not None.
         put_seconds: how long the bucket takes for a chunk.
         cut_gets, cut_get_after: so many answers from the bucket end after so many bytes.
         cut_put_after: a PUT's body is read up to here, then the connection is closed; None reads all.
@@ -46,6 +46,7 @@ class FakeBroker:
         self.away_until = 0.0
         self.gone = False
         self.refuse_puts = self.refuse_outputs = self.retry_exits = 0
+        self.pause_seconds: float | None = None
         self.cut_put_after: int | None = None
         self.cut_gets = self.cut_get_after = 0
         self.put_seconds = 0.0
@@ -143,7 +144,8 @@ class FakeBroker:
             self.directive = {"kind": "continue", "reason": ""}
         if event == "task_exited" and self.retry_exits > 0:
             self.retry_exits -= 1
-            self.directive = {"kind": "retry", "reason": "a restart"}
+            pause = {} if self.pause_seconds is None else {"pause_seconds": self.pause_seconds}
+            self.directive = {"kind": "retry", "reason": "a restart", **pause}
         elif event == "released" or (event == "task_exited" and not data["outputs"]):
             self.directive = {"kind": "shut_down", "reason": "over"}
         return self.word()
