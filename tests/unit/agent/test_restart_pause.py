@@ -12,8 +12,9 @@ from spotferry.agent.life import Life
 from spotferry.agent.link import Link
 from spotferry.agent.orders import Orders
 from spotferry.agent.plan import Plan, parse
+from spotferry.agent.scripts import Outcome
 from spotferry.agent.subject import Fate, Wanted
-from spotferry.agent.task import Ending, Outcome
+from spotferry.agent.task import Ending
 from tests.unit.agent.clocks import ManualClock
 
 Json = dict[str, Any]  # Any: JSON bodies

@@ -227,10 +227,8 @@ def _owner_directive(view: View, attempt: Attempt, agent_phase: str) -> Directiv
     if job.state is JobState.INTERRUPTED or (taken and (job.final_checkpoint or job.state is JobState.SETTING_UP)):
         moves = attempt.advised_at is not None and not (attempt.taken_back or attempt.ending)
         return Directive(Order.RELEASE, MOVES_AHEAD if moves else TAKEN_BACK)
-    if job.state is JobState.SETTING_UP and attempt.restarting:
-        return Directive(Order.RETRY, job.reason, job.restart_pause_seconds)
-    if job.state is JobState.SETTING_UP and agent_phase == "held":
-        return Directive(Order.RETRY, job.reason)
+    if job.state is JobState.SETTING_UP and (attempt.restarting or agent_phase == "held"):
+        return Directive(Order.RETRY, job.reason, job.restart_pause_seconds if attempt.restarting else 0)
     if job.state is JobState.RUNNING and job.wants_checkpoint:
         return Directive(Order.CHECKPOINT, CheckpointReason.HEARTBEAT)
     waiting = agent_phase == "waiting" or attempt.phase is AttemptPhase.READY
