@@ -7,7 +7,7 @@ from typing import Optional
 
 from spotferry.agent.clock import Check
 from spotferry.agent.commands import COMMAND_SECONDS, URGENT_COMMAND_SECONDS
-from spotferry.agent.errors import CommandFailed, CriuFailed, StepFailed, TransferFailed, reason_of
+from spotferry.agent.errors import CommandFailed, CriuFailed, StepFailed, TransferFailed, Unreadable, reason_of
 from spotferry.agent.job import Job
 from spotferry.agent.link import Link
 from spotferry.agent.subject import Fate, Wanted
@@ -21,7 +21,7 @@ somebody does."""
 
 _LEAST_SAVE_SECONDS = 2.0
 
-FAILURES = (CommandFailed, CriuFailed, StepFailed, TransferFailed, OSError, ValueError, RecursionError)
+FAILURES = (CommandFailed, CriuFailed, StepFailed, TransferFailed, Unreadable, OSError, ValueError, RecursionError)
 """What may go wrong with a checkpoint or outputs; each is reported, none ends the agent."""
 
 
