@@ -3,6 +3,7 @@
 import re
 
 from cli.errors import UsageProblem
+from spotferry.types.words import shown
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,63}")
 
@@ -36,5 +37,5 @@ def checked_job_id(text: str) -> str:
 
 def _safe(what: str, text: str) -> str:
     if not _ID.fullmatch(text):
-        raise UsageProblem(f"{what}: {text!r} is not an id; `spotferry list` and `spotferry instances` show them")
+        raise UsageProblem(f"{what}: {shown(text)} is not an id; `spotferry list` and `spotferry instances` show them")
     return text

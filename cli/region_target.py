@@ -23,6 +23,7 @@ from local.deploy import DEPLOYMENT as LOCAL_DEPLOYMENT
 from local.stack import read_stack
 from spotferry.ports.cloud import RegionSettings
 from spotferry.types.errors import Misconfigured
+from spotferry.types.words import sentence_of
 
 DEFAULT_DEPLOYMENT = "spotferry"
 """As the template has it."""
@@ -132,7 +133,8 @@ class RegionParameters:
         try:
             return RegionSettings.model_validate_json(found[0]["Value"])
         except ValidationError as error:
-            message = f"REGION: the settings of {provider} {region} cannot be read; set it up anew: {error}"
+            why = sentence_of(error)
+            message = f"REGION: the settings of {provider} {region} cannot be read; set it up anew: {why}"
             raise UsageProblem(message) from error
 
     def put(self, settings: RegionSettings) -> bool:

@@ -163,7 +163,7 @@ class Job(Record):
         try:
             return _REFERENCES.validate_json(self.instances)
         except ValidationError as error:
-            raise InvalidInput([Problem("instances", f"is not a list of instance references: {error}")]) from error
+            raise InvalidInput([Problem("instances", "is not a list of instance references")]) from error
 
     def append_instance(self, instance_id: str) -> Self:
         """The job with one more attempt in its list."""
