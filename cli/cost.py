@@ -7,6 +7,7 @@ import click
 
 from cli.api import Api, broker
 from cli.errors import UsageProblem
+from cli.job_paths import checked_job_id
 from cli.output import Json, duration, money, place, print_json, print_table, text
 
 PAGE = 100
@@ -37,15 +38,16 @@ def cost(job_id: str | None, by: str, since: str, *, as_json: bool) -> None:
 
     With JOB: that job, machine by machine. The prices are those read when each machine was launched.
     """
-    if job_id and (by or since):
+    if job_id is not None and (by or since):
         raise UsageProblem(f"{'--by' if by else '--since'}: makes no sense for one job")
-    answer = _of_job(broker(), job_id) if job_id else _of_all(broker(), by, since)
+    one = None if job_id is None else checked_job_id(job_id)
+    answer = _of_all(broker(), by, since) if one is None else _of_job(broker(), one)
     if as_json:
         print_json(answer)
-    elif job_id:
-        _print_job(answer)
-    else:
+    elif one is None:
         _print_groups(answer)
+    else:
+        _print_job(answer)
 
 
 def _of_job(api: Api, job_id: str) -> Json:

@@ -6,6 +6,7 @@ from urllib.parse import urlsplit
 
 from cli.errors import Failed, NoBroker, UsageProblem
 from cli.settings import Settings
+from spotferry.types.words import shown
 
 
 def broker_url(settings: Settings) -> str:
@@ -20,7 +21,7 @@ def broker_url(settings: Settings) -> str:
         raise NoBroker
     parts = urlsplit(url)
     if parts.scheme not in {"http", "https"} or not parts.hostname:
-        raise UsageProblem(f"--url: {url!r} is not an address such as https://broker.example.com")
+        raise UsageProblem(f"--url: {shown(url)} is not an address such as https://broker.example.com")
     return url.rstrip("/")
 
 

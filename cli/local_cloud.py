@@ -122,10 +122,11 @@ def status(*, as_json: bool) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 def interrupt(job_id: str, notice_seconds: float | None, *, as_json: bool) -> None:
     """Have the market take back the machine that a job runs on."""
+    path = job_path(job_id)
     cloud_url = str(local_stack(settings().state_dir()).get("cloud_url") or "")
     if not cloud_url:
         raise UsageProblem("no local cloud is up here; start one by `spotferry local up`")
-    job = broker().request("GET", job_path(job_id))
+    job = broker().request("GET", path)
     machine = job.get("machine") or {}
     attempt: Json = next((i for i in job["instances"] if i["instance_id"] == machine.get("instance_id")), {})
     allocated_id = machine.get("allocated_id") or attempt.get("allocated_id")

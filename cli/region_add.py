@@ -44,12 +44,14 @@ def _command(provider: str, where: Callable[[], Target]) -> click.Command:
     # Any: values of click's options.
     def add(region: str, image: tuple[str, ...], *, as_json: bool, **said: Any) -> None:
         stack = said.pop(_STACK, None)
+        if stack == "":
+            raise UsageProblem("--from-stack: is empty; it is the name of a stack of template-region.yaml")
         given = {key: (value,) if isinstance(value, str) else value or () for key, value in said.items()}
         keys = {_parameter(setting): setting.key for setting in cloud.settings}
         settings = _settings(provider, region, {keys[name]: values for name, values in given.items()}, image)
         home = where()
         parameters = RegionParameters(home)
-        if stack:
+        if stack is not None:
             settings = _over_stack(settings, parameters.stack_network(stack, region), stack)
         _tell(settings, known=parameters.put(settings), home=home, as_json=as_json)
 

@@ -23,6 +23,7 @@ from local.deploy import DEPLOYMENT as LOCAL_DEPLOYMENT
 from local.stack import read_stack
 from spotferry.ports.cloud import RegionSettings
 from spotferry.types.errors import Misconfigured
+from spotferry.types.words import sentence_of
 
 DEFAULT_DEPLOYMENT = "spotferry"
 """As the template has it."""
@@ -119,11 +120,12 @@ class RegionParameters:
         """One region's.
 
         Raises:
-            UsageProblem: it is not set up, or not readable.
+            UsageProblem: its name is empty, or it is not set up, or not readable.
             Failed: as `all`.
         """
+        name = self._name(provider, region)
         with self._asking() as ssm:
-            found = ssm.get_parameters(Names=[self._name(provider, region)])["Parameters"]
+            found = ssm.get_parameters(Names=[name])["Parameters"]
         if not found:
             raise UsageProblem(
                 f"REGION: {provider} {region} is not set up; see `spotferry region add {provider} --help`"
@@ -131,7 +133,8 @@ class RegionParameters:
         try:
             return RegionSettings.model_validate_json(found[0]["Value"])
         except ValidationError as error:
-            message = f"REGION: the settings of {provider} {region} cannot be read; set it up anew: {error}"
+            why = sentence_of(error)
+            message = f"REGION: the settings of {provider} {region} cannot be read; set it up anew: {why}"
             raise UsageProblem(message) from error
 
     def put(self, settings: RegionSettings) -> bool:
@@ -149,10 +152,12 @@ class RegionParameters:
         """Remove one region's; whether it was there.
 
         Raises:
+            UsageProblem: its name is empty.
             Failed: as `all`.
         """
+        name = self._name(provider, region)
         with self._asking() as ssm:
-            return bool(ssm.delete_parameters(Names=[self._name(provider, region)])["DeletedParameters"])
+            return bool(ssm.delete_parameters(Names=[name])["DeletedParameters"])
 
     def secret(self, name: str) -> str:
         """A cloud's key, as the broker reads it; never printed.
@@ -188,6 +193,8 @@ class RegionParameters:
         return found["Network"]
 
     def _name(self, provider: str, region: str) -> str:
+        if not region:
+            raise UsageProblem("REGION: is empty; `spotferry region list` shows those that are open")
         return f"/spotferry/{self._where.deployment}/regions/{provider}/{region}"
 
     @contextmanager

@@ -25,8 +25,8 @@ MAX_PATH_CHARS = 1024
 @click.argument("job_file", metavar="JOB.yml", type=click.Path(path_type=Path))
 @click.option("--json", "as_json", is_flag=True, help="Print the broker's answer as one JSON document.")
 @click.option("-f", "--follow", "following", is_flag=True, help="Then print the job's log until it ends.")
-@click.option("--idempotency-key", metavar="KEY", default="", help="The same key and job file is the same job.")
-def submit(job_file: Path, idempotency_key: str, *, as_json: bool, following: bool) -> None:
+@click.option("--idempotency-key", metavar="KEY", help="The same key and job file is the same job.")
+def submit(job_file: Path, idempotency_key: str | None, *, as_json: bool, following: bool) -> None:
     """Hand in a job file and its work directory; prints the job's id.
 
     Files that .gitignore or .spotferryignore name stay here, and so do .git and a local cloud's .spotferry. Owners and
@@ -34,8 +34,9 @@ def submit(job_file: Path, idempotency_key: str, *, as_json: bool, following: bo
     """
     if as_json and following:
         raise UsageProblem("--follow: does not go with --json, which prints one document")
-    if len(idempotency_key) > MAX_KEY_CHARS or not idempotency_key.isprintable() or not idempotency_key.isascii():
-        raise UsageProblem(f"--idempotency-key: must be at most {MAX_KEY_CHARS} printable ASCII characters")
+    key = uuid.uuid4().hex if idempotency_key is None else idempotency_key
+    if not 0 < len(key) <= MAX_KEY_CHARS or not key.isprintable() or not key.isascii():
+        raise UsageProblem(f"--idempotency-key: must be 1 to {MAX_KEY_CHARS} printable ASCII characters")
     spec = read_job(job_file)
     api = broker()
     body = {
@@ -43,8 +44,7 @@ def submit(job_file: Path, idempotency_key: str, *, as_json: bool, following: bo
         "job_file_path": str(job_file.absolute()).encode("utf-8", "replace").decode()[-MAX_PATH_CHARS:],
         "upload": send_work_dir(api, job_file, spec),
     }
-    headers = {"Idempotency-Key": idempotency_key or uuid.uuid4().hex}
-    answer = api.request("POST", "/jobs", json=body, headers=headers)
+    answer = api.request("POST", "/jobs", json=body, headers={"Idempotency-Key": key})
     if as_json:
         print_json(answer)
         return

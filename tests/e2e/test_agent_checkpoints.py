@@ -174,6 +174,21 @@ def test_a_failed_task_is_started_again_where_it_failed(tmp_path: Path) -> None:
     assert fake.problems == []
 
 
+def test_a_machine_that_is_lost_in_the_pause_loses_nothing_of_the_failed_run(tmp_path: Path) -> None:
+    """The order to start again says to wait; a release meanwhile is heeded at once, and keeps what the run left."""
+    fake = m.broker(task=["echo run >> runs; exit 3"])
+    fake.retry_exits, fake.pause_seconds = 1, 300
+    with fake, m.Machine(tmp_path / "m", fake) as machine:
+        fake.until(lambda: fake.phase() == "waiting" and fake.reported("task_exited"))
+        fake.directive = {"kind": "release", "reason": "instance_termination"}
+        machine.over()
+    assert fake.reported("released") == [{"checkpoint": 1, "reason": "instance_termination"}]
+    (commit,) = fake.commits
+    assert (commit["task_over"], commit["exit_code"], commit["engine"]) == (False, None, "workdir")
+    assert len(fake.reported("task_started")) == 1
+    assert fake.problems == []
+
+
 @pytest.mark.parametrize("bytes_through", [0, 17, 60_000, 100_000])
 def test_an_agent_that_is_killed_in_a_checkpoint_leaves_the_last_one(tmp_path: Path, bytes_through: int) -> None:
     """SIGKILL while a chunk is under way: what counts is what was committed before."""

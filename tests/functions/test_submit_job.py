@@ -1,6 +1,7 @@
 """POST /jobs, /plan and /uploads: a job file becomes a job, or a problem that names its field."""
 
 import json
+import re
 
 import pytest
 
@@ -8,6 +9,7 @@ from spotferry.runtime.machines import Machines
 from spotferry.types import JobState
 from tests.functions.deployment import JOB_FILE, Deployment, as_base64, event, http_event
 
+LONG = "x" * 5000
 OTHER = "name: other\ntask:\n  run: ./other\n"
 
 
@@ -130,6 +132,45 @@ def test_bad_input_is_a_problem_that_names_its_field(
         if field is not None:
             assert any(found == field or found.startswith(f"{field}.") for found in answer.fields), answer.raw
     assert deployment.written() == before
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({"job_file": 7}, "job_file"),
+        ({"job_file": None}, "job_file"),
+        ({"job_file": [LONG]}, "job_file"),
+        ({"job_file": "task: {run: x}", "job_file_path": 3}, "job_file_path"),
+        ({"job_file": "task: {run: x}", "job_file_path": LONG}, "job_file_path"),
+        ({"job_file": "task: {run: x}", "upload": LONG}, "upload"),
+        ({"job_file": "task: {run: x}", "upload": {"sha256": LONG, "size_bytes": 1}}, "upload.sha256"),
+        ({"job_file": "task: {run: x}", "upload": {"sha256": "ab" * 32, "size_bytes": LONG}}, "upload.size_bytes"),
+        ({"job_file": {"task": {"run": "x"}, "name": LONG}}, "name"),
+        ({"task": {"run": "x"}, "instance_specs": {"gpu": LONG}}, "instance_specs.gpu"),
+        ({"task": {"run": "x"}, "instance_specs": {"instance_type": LONG}}, "instance_specs.instance_type"),
+        ({"task": {"run": "x"}, "instance_specs": {"regions": ["r" * 63]}}, "instance_specs.regions"),
+        (f"task: {{run: x}}\nname: {LONG}\n", "name"),
+        ("task: {run: x}\n" + "".join(f"k{number}: 1\n" for number in range(5000)), "k0"),
+    ],
+    ids=lambda value: repr(value)[:60],
+)
+def test_a_problem_document_is_short_and_in_the_authors_words(deployment: Deployment, body: object, field: str) -> None:
+    """The field as it was written, a value cut, no name of a library or a type, and no rest of a place in a file."""
+    answer = deployment.call("submit_job", "POST /plan", body)
+    assert answer.status == 422, answer.raw
+    assert answer.fields[0] == field
+    assert len(answer.raw) < 50_000
+    assert LONG[:200] not in answer.raw
+    assert not re.search(r"Input should|pydantic|instance of|\bstr\b|\bdict", answer.raw)
+    assert not re.search(r"^:[0-9]", answer.json["detail"], re.MULTILINE)
+
+
+@pytest.mark.parametrize("path", ["/nothing/" + "x" * 3000, "/jobs/" + "x" * 3000])
+def test_a_long_address_is_not_repeated(deployment: Deployment, path: str) -> None:
+    """What is not there is named by its beginning."""
+    answer = deployment.call("submit_job" if "nothing" in path else "serve_jobs", f"GET {path}")
+    assert answer.status == 404
+    assert len(answer.raw) < 500
 
 
 def test_a_problem_of_a_job_file_names_its_line(deployment: Deployment) -> None:

@@ -30,7 +30,7 @@ class Agent:
         self.mail = Mailbox(host, who, note)
         self._note = note
         self._plan: Json = {}
-        self._started = self._task_over = False
+        self._started = self._task_over = self._pausing = self._result_saved = False
         self._committed: int | None = None
         self._since = 0.0
 
@@ -76,9 +76,17 @@ class Agent:
         while True:
             self._until_it_works(step)
             self._tend()
-            self.mail.wait(lambda: self.mail.standing("retry"))
-            self._task_over = False
+            self._await_restart()
             step = self._start_again
+
+    def _await_restart(self) -> None:
+        """The order to start the failed task again, and the pause that comes with it."""
+        word = self.mail.wait(lambda: self.mail.standing("retry"))
+        self._pausing = True
+        if pause := word["directive"].get("pause_seconds"):
+            self.mail.phase = "waiting"
+            self.mail.wait(lambda: self.mail.standing("checkpoint"), seconds=pause)
+        self._pausing = self._task_over = False
 
     def _ask_plan(self) -> None:
         answer = self.mail.call("hello", {"agent": {"version": "sim"}, "machine": {"arch": "x86_64"}})
@@ -227,11 +235,11 @@ class Agent:
         assert task.exit_code is not None
         code = task.exit_code
         self.host.end_task()
-        self._task_over = True
+        self._task_over, self._result_saved = True, False
         if self._plan["outputs"]:
             self.mail.phase = "finalizing"
             over = {"task_over": True, "exit_code": code}
-            self._commit("checkpoint", task.archive(), rank, reason="job_termination", **over)
+            self._result_saved = self._commit("checkpoint", task.archive(), rank, reason="job_termination", **over)
         self._report_exit(code)
 
     def _report_exit(self, code: int) -> None:
@@ -280,6 +288,8 @@ class Agent:
             else:
                 self.mail.work(self.host.random.uniform(0, _URGENT_SECONDS), order.rank)
                 self._leave(order)
+        elif task is not None and self._pausing and not self._result_saved:
+            self._commit("checkpoint", task.archive(), order.rank, reason=_reason(order))
         self._give_back(order)
 
     def _leave(self, order: Ended) -> None:
@@ -289,8 +299,7 @@ class Agent:
             self._is_over(order.rank)
             return
         self.host.end_task()
-        reason = order.reason if order.reason in _REASONS else TAKEN_BACK
-        self._commit("checkpoint", task.archive(), order.rank, reason=reason)
+        self._commit("checkpoint", task.archive(), order.rank, reason=_reason(order))
 
     def _stop(self, order: Ended) -> None:
         self.mail.work(self.host.random.uniform(0, 30), order.rank)
@@ -302,3 +311,7 @@ class Agent:
         self.host.witness.gave_back(self.host.instance_id)
         self.mail.report("released", checkpoint=self._committed, reason=order.reason)
         self.mail.delivered(order.rank)
+
+
+def _reason(order: Ended) -> str:
+    return order.reason if order.reason in _REASONS else TAKEN_BACK

@@ -23,7 +23,7 @@ class FakeBroker:
         away_until: monotonic time before which every call of the broker gets 503.
         gone: every call gets 410.
         refuse_puts, refuse_outputs: so many PUTs, at once or of outputs, are refused with 503.
-        retry_exits: so many ends of the task are answered with `retry`.
+        retry_exits: so many ends of the task are answered with `retry`, after `pause_seconds`.
         put_seconds: how long the bucket takes for a chunk.
         cut_gets, cut_get_after: so many answers from the bucket end after so many bytes.
         cut_put_after: a PUT's body is read up to here, then the connection is closed; None reads all.
@@ -46,9 +46,9 @@ class FakeBroker:
         self.away_until = 0.0
         self.gone = False
         self.refuse_puts = self.refuse_outputs = self.retry_exits = 0
+        self.put_seconds = self.pause_seconds = 0.0
         self.cut_put_after: int | None = None
         self.cut_gets = self.cut_get_after = 0
-        self.put_seconds = 0.0
         self.number = 0
         self.key = ""
         self.log = b""
@@ -143,7 +143,8 @@ class FakeBroker:
             self.directive = {"kind": "continue", "reason": ""}
         if event == "task_exited" and self.retry_exits > 0:
             self.retry_exits -= 1
-            self.directive = {"kind": "retry", "reason": "a restart"}
+            pause = {"pause_seconds": self.pause_seconds} if self.pause_seconds else {}
+            self.directive = {"kind": "retry", "reason": "a restart", **pause}
         elif event == "released" or (event == "task_exited" and not data["outputs"]):
             self.directive = {"kind": "shut_down", "reason": "over"}
         return self.word()

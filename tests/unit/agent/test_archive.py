@@ -14,6 +14,7 @@ import pytest
 
 from spotferry.agent.archive import add_file, pack, tree
 from spotferry.agent.codec import BLOCK_BYTES
+from spotferry.agent.entries import EntryFile
 from spotferry.agent.errors import ArchiveInvalid, Ended, Order
 from spotferry.agent.unpack import unpack
 from spotferry.agent.world import remove
@@ -138,7 +139,7 @@ def test_a_file_that_somebody_cuts_short_meanwhile_is_filled_up(tmp_path: Path) 
     entry_of_it, content = entry("a"), bytearray()
     entry_of_it.size = 1000
     file.write_bytes(b"y" * 10)
-    with file.open("rb") as opened:
+    with EntryFile(os.open(file, os.O_RDONLY), "a") as opened:
         add_file(content.extend, entry_of_it, opened)
     with tarfile.open(fileobj=io.BytesIO(content + bytes(1024))) as tar:
         extracted = tar.extractfile("a")

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from spotferry.types import Attempt, ProviderError, ProviderEvent
+from spotferry.types import Attempt, JobState, ProviderError, ProviderEvent
 from tests.unit.usecases.world import World, state_change
 
 EVENT_AT = datetime(2026, 5, 4, 12, 0, tzinfo=UTC)
@@ -50,6 +50,16 @@ def test_the_events_own_time_is_the_last_resort(world: World) -> None:
     found = world.attempt(job)
     assert (found.is_gone, found.ended_by, found.billed_until) == (True, "", EVENT_AT)
     assert found.end_reason == "terminated"
+
+
+def test_a_cloud_without_credentials_delays_no_end(world: World) -> None:
+    """Where the cloud cannot even be opened, the job passes on as where it does not answer."""
+    job, attempt = world.running()
+    world.clouds.by_name.clear()
+    world.interruption(state_change(attempt, "terminated"))
+    found = world.attempt(job)
+    assert (found.is_gone, found.ended_by, found.billed_until) == (True, "", EVENT_AT)
+    assert world.state(job) is JobState.PENDING
 
 
 def test_a_repeated_end_asks_nobody(world: World) -> None:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import stat
 import tarfile
 from pathlib import Path
-from typing import BinaryIO, Callable, Dict, Iterable, Iterator, List, Tuple
+from typing import Callable, Dict, Iterable, Iterator, List, Tuple
 
 from spotferry.agent.broker import Json
 from spotferry.agent.clock import Check
 from spotferry.agent.codec import BLOCK_BYTES, GZIP, Bytes, Codec
+from spotferry.agent.entries import EntryFile, Found, listing, look
 from spotferry.agent.members import Zipper
 
 _ARCHIVED = (stat.S_ISREG, stat.S_ISDIR, stat.S_ISLNK, stat.S_ISFIFO)
@@ -21,7 +21,11 @@ Write = Callable[[Bytes], None]
 
 
 def tree(root: Path, below: str = "") -> Iterator[str]:
-    """Every entry below a directory, relative to `root`, each directory before what it holds; links are entries."""
+    """Every entry below a directory, relative to `root`, each directory before what it holds; links are entries.
+
+    Raises:
+        Unreadable: a directory cannot be listed.
+    """
     open_directories = [_entries(root, below)]
     while open_directories:  # no recursion: a tree may be deeper than the interpreter's stack
         entry = next(open_directories[-1], None)
@@ -35,11 +39,9 @@ def tree(root: Path, below: str = "") -> Iterator[str]:
 
 
 def _entries(root: Path, below: str) -> Iterator[Tuple[str, bool]]:
-    """What one directory holds, by name, and which of it are directories."""
-    with os.scandir(root / below) as entries:
-        found = sorted(entries, key=lambda entry: entry.name)
-    for entry in found:
-        yield (f"{below}/{entry.name}" if below else entry.name), entry.is_dir(follow_symlinks=False)
+    """What one directory holds when its turn comes, by name, and which of it are directories."""
+    for name, is_directory in listing(root, below):
+        yield (f"{below}/{name}" if below else name), is_directory
 
 
 def pack(
@@ -48,7 +50,7 @@ def pack(
     """Write the entries at `paths` below `root` as a compressed tar.
 
     Modes, times (to the fraction), hard and symbolic links are kept; owners are not: they differ from machine to
-    machine. Sockets and devices are left out.
+    machine. Sockets and devices are left out, and so is what has vanished since it was listed.
 
     Args:
         root: the directory.
@@ -62,22 +64,21 @@ def pack(
         Path, size and digest of each regular file, if they were to be listed.
 
     Raises:
-        OSError: something could not be read.
+        Unreadable: something cannot be read.
     """
     files: List[Json] = []
     inodes: Dict[Tuple[int, int], str] = {}
     with Zipper(out, check, codec) as zipped:
         for path in paths:
             check()
-            status = os.lstat(root / path)
-            if not any(kind(status.st_mode) for kind in _ARCHIVED):
-                continue
-            entry = _entry(root, path, status, inodes)
-            if not entry.isreg():
-                zipped.write(header_of(entry))
-                continue
-            with (root / path).open("rb", buffering=0) as file:
-                digest = add_file(zipped.write, entry, file, list_files=list_files)
+            with look(root, path) as found:
+                if found is None or not any(kind(found.status.st_mode) for kind in _ARCHIVED):
+                    continue
+                entry = _entry(path, found, inodes)
+                if found.file is None or not entry.isreg():
+                    zipped.write(header_of(entry))
+                    continue
+                digest = add_file(zipped.write, entry, found.file, list_files=list_files)
             if list_files:
                 files.append({"path": path, "size_bytes": entry.size, "sha256": digest})
         zipped.write(bytes(2 * tarfile.BLOCKSIZE))
@@ -90,7 +91,7 @@ def header_of(entry: tarfile.TarInfo) -> bytes:
 
 
 def add_file(
-    write: Callable[[bytes], None], entry: tarfile.TarInfo, file: BinaryIO, *, list_files: bool = False
+    write: Callable[[bytes], None], entry: tarfile.TarInfo, file: EntryFile, *, list_files: bool = False
 ) -> str:
     """Write one file; the digest of its bytes if it is to be listed.
 
@@ -113,16 +114,16 @@ def forget_members(tar: tarfile.TarFile) -> None:
     setattr(tar, "members", [])  # noqa: B010  (the attribute is missing from the library's type stubs)
 
 
-def _entry(root: Path, path: str, status: os.stat_result, inodes: Dict[Tuple[int, int], str]) -> tarfile.TarInfo:
+def _entry(path: str, found: Found, inodes: Dict[Tuple[int, int], str]) -> tarfile.TarInfo:
     """What is at a path, but for its bytes."""
-    entry = tarfile.TarInfo(path)
+    entry, status = tarfile.TarInfo(path), found.status
     entry.mode = stat.S_IMODE(status.st_mode)
     entry.mtime = status.st_mtime
     identity = (status.st_dev, status.st_ino)
     if stat.S_ISDIR(status.st_mode):
         entry.type = tarfile.DIRTYPE
     elif stat.S_ISLNK(status.st_mode):
-        entry.type, entry.linkname = tarfile.SYMTYPE, os.readlink(root / path)  # noqa: PTH115  (kept as it is written)
+        entry.type, entry.linkname = tarfile.SYMTYPE, found.link
     elif stat.S_ISFIFO(status.st_mode):
         entry.type = tarfile.FIFOTYPE
     elif status.st_nlink > 1 and identity in inodes:

@@ -57,6 +57,9 @@ class Closing:
             number = self._leave(job, order)
         elif job is not None:
             job.end(URGENT_GRACE_SECONDS, lambda: self._orders.check(order.rank))
+            if self._state.pausing:
+                self._results.save_failed_run(job, _reason(order), lambda: self._orders.check(order.rank))
+                number = self._state.committed
         self._report_released(order, number)
 
     def _leave(self, job: Job, order: Order) -> Optional[int]:
@@ -69,10 +72,9 @@ class Closing:
         if code is not None:
             self._results.task_is_over(job, code, check)
             return self._state.committed
-        reason = order.reason if order.reason in _REASONS else TAKEN_BACK
         left = None if order.ends_at is None else order.ends_at - self._clock.monotonic()
         limits = urgent_limits(left) if order.urgent else Limits()
-        return self._results.last_checkpoint(job, reason, limits, check)
+        return self._results.last_checkpoint(job, _reason(order), limits, check)
 
     def _stop(self, order: Order) -> None:
         """End the task; nothing is kept of it but its log."""
@@ -83,3 +85,8 @@ class Closing:
     def _report_released(self, order: Order, number: Optional[int]) -> None:
         self._link.report("released", {"checkpoint": number, "reason": order.reason})
         self._link.delivered(lambda: self._orders.check(order.rank))
+
+
+def _reason(order: Order) -> str:
+    """What its last checkpoint is made for."""
+    return order.reason if order.reason in _REASONS else TAKEN_BACK

@@ -8,6 +8,9 @@ from typing import Dict, Optional, Union
 Data = Dict[str, Union[str, int, float, bool, None]]
 """The data of a report."""
 
+_SHOWN_PATH = 200
+"""The end of a path tells more than its beginning."""
+
 
 class AgentError(Exception):
     """The root of the agent's errors."""
@@ -35,6 +38,23 @@ class AddressExpired(AgentError):
 
 class ArchiveInvalid(AgentError):
     """An archive is damaged, or holds what must not be unpacked."""
+
+
+class Unreadable(AgentError):
+    """Something in the work directory cannot be read: what was to hold it is not made, for it is whole or not at all.
+
+    Args:
+        path: of it, below the work directory.
+        error: what the system says.
+        instead: what else than making it readable would help.
+    """
+
+    def __init__(self, path: str, error: OSError, instead: str = "") -> None:
+        shown = repr(path if len(path) <= _SHOWN_PATH else f"...{path[-_SHOWN_PATH:]}")
+        why = error.strerror or type(error).__name__
+        super().__init__(f"{shown} cannot be read ({why}): make it readable or delete it{instead}")
+        self.path = path
+        self.error = error
 
 
 class CriuFailed(AgentError):

@@ -183,7 +183,8 @@ class Job:
         """Make a checkpoint, with what comes before and after it; its number. A task that leaves has ended then.
 
         Raises:
-            CommandFailed, TransferFailed, OSError, ValueError: nothing was committed; a task that leaves may still run.
+            CommandFailed, TransferFailed, Unreadable, OSError, ValueError: nothing was committed; a task that leaves
+                may still run.
         """
         began_at = self._tools.clock.monotonic()
         lives = wanted.fate is not Fate.IS_OVER

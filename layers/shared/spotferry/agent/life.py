@@ -15,7 +15,7 @@ from spotferry.agent.inputs import Inputs
 from spotferry.agent.job import Job
 from spotferry.agent.link import Link
 from spotferry.agent.machine import facts
-from spotferry.agent.orders import Orders
+from spotferry.agent.orders import Orders, positive
 from spotferry.agent.plan import FINALIZE, Plan, parse
 from spotferry.agent.results import URGENT_GRACE_SECONDS, Results, State
 
@@ -81,8 +81,7 @@ class Life:
         self._until_it_works(job, lambda: self._start(job))
         while True:
             self._tend(job)
-            self._orders.wait_for("retry")
-            self._state.task_over = False
+            self._await_restart()
             self._until_it_works(job, lambda: self._start_again(job))
 
     def _ask_plan(self) -> Json:
@@ -144,6 +143,18 @@ class Life:
         if job.plan.mode == "restore":
             restored_from, why_not = job.restore(self._orders.check, lambda: self._refresh(job))
         self._run(job, restored_from, why_not)
+
+    def _await_restart(self) -> None:
+        """Wait for the order to start the failed task again, and then as long as it says: no task that fails at once
+        is to be started many times within minutes. Any other order ends the pause.
+        """
+        word = self._orders.wait_for("retry")
+        pause = positive(word["directive"].get("pause_seconds"))
+        self._state.pausing = True
+        if pause is not None:
+            self._link.phase = "waiting"
+            self._orders.wait(lambda: self._orders.standing("checkpoint"), timeout=pause)
+        self._state.pausing = self._state.task_over = False
 
     def _start_again(self, job: Job) -> None:
         """Start the task once more, in the work directory as it left it."""

@@ -7,6 +7,8 @@ from typing import Iterable, List, Set
 
 from spotferry.agent.archive import tree
 
+_LOOKS = 5
+
 
 def matching(root: Path, patterns: Iterable[str]) -> List[str]:
     """Entries below `root` that the patterns name, in order; a directory brings all that it holds.
@@ -31,7 +33,13 @@ def _matched(root: Path, pattern: PurePosixPath) -> List[str]:
     """Entries that one pattern names; "." is all of them."""
     if not pattern.parts:
         return list(tree(root))
-    return [str(path.relative_to(root)) for path in root.glob(str(pattern))]
+    for looks_left in reversed(range(_LOOKS)):
+        try:
+            return [str(path.relative_to(root)) for path in root.glob(str(pattern))]
+        except (FileNotFoundError, NotADirectoryError):  # a directory vanished before it was listed
+            if not looks_left:
+                raise
+    raise AssertionError("the last look returns or raises")
 
 
 def _whole(root: Path, path: str) -> List[str]:

@@ -10,11 +10,12 @@ import tarfile
 import time
 from contextlib import ExitStack
 from pathlib import Path
-from typing import BinaryIO, Callable, Dict, List, Optional, Sequence, Tuple
+from typing import Callable, Dict, List, Optional, Sequence, Tuple
 
 from spotferry.agent.archive import header_of
 from spotferry.agent.clock import Check
 from spotferry.agent.codec import BLOCK_BYTES, fastest
+from spotferry.agent.entries import EntryFile, look
 from spotferry.agent.members import Zipper
 from spotferry.agent.pieces import (
     INDEX_PART,
@@ -154,33 +155,29 @@ class _Capture:
 
     def _entry(self, path: str, pack: _NewPack) -> Optional[Entry]:
         """What is at a path; None where there is nothing (any more), or what no checkpoint holds."""
-        try:
-            status = os.lstat(self._root / path)
-            kind = kind_of(status)
-            if kind == "f":
-                return self._file(path, pack)
-            link = os.readlink(self._root / path) if kind == "l" else ""  # noqa: PTH115  (kept as it is written)
-        except FileNotFoundError:
-            return None
-        return Entry(path, kind, status.st_mode & 0o7777, status.st_mtime_ns, link=link) if kind else None
+        with look(self._root, path) as found:
+            if found is None:
+                return None
+            if found.file is not None:
+                return self._file(path, found.file, found.status, pack)
+            status, kind = found.status, kind_of(found.status)
+            return Entry(path, kind, status.st_mode & 0o7777, status.st_mtime_ns, link=found.link) if kind else None
 
-    def _file(self, path: str, pack: _NewPack) -> Entry:
-        with (self._root / path).open("rb", buffering=0) as file:
-            status = os.fstat(file.fileno())
-            mode, inode = status.st_mode & 0o7777, (status.st_dev, status.st_ino)
-            if status.st_nlink > 1 and inode in self._inodes:
-                return Entry(path, "h", link=self._inodes[inode])
-            self._inodes[inode] = path
-            identity = identity_of(status)
-            pieces = self._known.pieces_of(path, identity)
-            if pieces is None:
-                pieces = tuple(self._piece(file, at, status.st_size, pack) for at in _cuts(status.st_size))
+    def _file(self, path: str, file: EntryFile, status: os.stat_result, pack: _NewPack) -> Entry:
+        mode, inode = status.st_mode & 0o7777, (status.st_dev, status.st_ino)
+        if status.st_nlink > 1 and inode in self._inodes:
+            return Entry(path, "h", link=self._inodes[inode])
+        self._inodes[inode] = path
+        identity = identity_of(status)
+        pieces = self._known.pieces_of(path, identity)
+        if pieces is None:
+            pieces = tuple(self._piece(file, at, status.st_size, pack) for at in _cuts(status.st_size))
         if status.st_ctime_ns < self._settled_ns:
             self._files[path] = (identity, pieces)
         self._made_of.append((status.st_size, pieces))
         return Entry(path, "f", mode, status.st_mtime_ns, status.st_size, "", pieces)
 
-    def _piece(self, file: BinaryIO, at: int, size: int, pack: _NewPack) -> str:
+    def _piece(self, file: EntryFile, at: int, size: int, pack: _NewPack) -> str:
         """The digest of the next piece of a file, which goes into the pack if no pack has it."""
         self._check()
         length = min(piece_bytes(size), size - at)

@@ -7,7 +7,7 @@ from typing import Optional
 
 from spotferry.agent.clock import Check
 from spotferry.agent.commands import COMMAND_SECONDS, URGENT_COMMAND_SECONDS
-from spotferry.agent.errors import CommandFailed, CriuFailed, StepFailed, TransferFailed, reason_of
+from spotferry.agent.errors import CommandFailed, CriuFailed, StepFailed, TransferFailed, Unreadable, reason_of
 from spotferry.agent.job import Job
 from spotferry.agent.link import Link
 from spotferry.agent.subject import Fate, Wanted
@@ -21,7 +21,7 @@ somebody does."""
 
 _LEAST_SAVE_SECONDS = 2.0
 
-FAILURES = (CommandFailed, CriuFailed, StepFailed, TransferFailed, OSError, ValueError, RecursionError)
+FAILURES = (CommandFailed, CriuFailed, StepFailed, TransferFailed, Unreadable, OSError, ValueError, RecursionError)
 """What may go wrong with a checkpoint or outputs; each is reported, none ends the agent."""
 
 
@@ -52,6 +52,8 @@ class State:
         job: known after hello.
         started: the task was started.
         task_over: the task ended by itself, and its result is being, or was, made safe.
+        result_saved: a checkpoint holds what the task that is over left.
+        pausing: the task failed, and waits to be started again.
         died_with_machine: the task's end is no result: the machine was being shut down.
         committed: number of the newest checkpoint that this attempt made, or finalizes.
     """
@@ -59,6 +61,8 @@ class State:
     job: Optional[Job] = None
     started: bool = False
     task_over: bool = False
+    result_saved: bool = False
+    pausing: bool = False
     died_with_machine: bool = False
     committed: Optional[int] = None
 
@@ -113,11 +117,19 @@ class Results:
             check: must not raise for a release: this is the very checkpoint that a release would make.
         """
         job.end(URGENT_GRACE_SECONDS, check)
-        self._state.task_over = True
+        self._state.task_over, self._state.result_saved = True, False
         if job.plan.outputs:
             self._link.phase = "finalizing"
-            self._checkpoint(job, Wanted("job_termination", Fate.IS_OVER, exit_code=code), check)
+            wanted = Wanted("job_termination", Fate.IS_OVER, exit_code=code)
+            self._state.result_saved = self._checkpoint(job, wanted, check) is not None
         self.report_exit(job, code)
+
+    def save_failed_run(self, job: Job, reason: str, check: Check) -> None:
+        """A checkpoint of what a failed task left that another machine starts again, if there is none yet. It is no
+        result, so it has no exit status.
+        """
+        if not self._state.result_saved:
+            self._checkpoint(job, Wanted(reason, Fate.IS_OVER), check)
 
     def report_exit(self, job: Job, code: int) -> None:
         """Report the task's exit status, and whether outputs follow."""

@@ -7,13 +7,14 @@ from typing import Callable, Dict, List, Mapping, Optional, Tuple
 from spotferry.agent.archive import pack
 from spotferry.agent.broker import Json
 from spotferry.agent.clock import Check, Clock
-from spotferry.agent.engines import AUTO, WORKDIR, Engine, choose
+from spotferry.agent.engines import AUTO, CRIU, PATHS, WORKDIR, Engine, choose
 from spotferry.agent.errors import (
     AddressExpired,
     ArchiveInvalid,
     CriuFailed,
     StepFailed,
     TransferFailed,
+    Unreadable,
     reason_of,
 )
 from spotferry.agent.fingerprint import fingerprint
@@ -23,6 +24,14 @@ from spotferry.agent.subject import Fate, Subject
 from spotferry.agent.uploads import Uploader
 
 OUTPUTS_PART = "outputs.tar.gz"
+
+_NAME_PATHS = ", or name in checkpoint.paths what a checkpoint needs: then nothing else is read"
+_INSTEAD = {
+    WORKDIR: _NAME_PATHS,
+    CRIU: _NAME_PATHS,
+    PATHS: ", or name it neither in checkpoint.paths nor in outputs",
+}
+"""What helps against an entry that cannot be read, by engine, beside making it readable."""
 
 
 class Saving:
@@ -101,7 +110,7 @@ class Saving:
             check: may raise to give up.
 
         Raises:
-            CriuFailed, TransferFailed, OSError, ValueError: nothing was committed.
+            CriuFailed, TransferFailed, Unreadable, OSError, ValueError: nothing was committed.
         """
         name, why = choose(options, subject.wanted.fate, self._refusals)
         engine, number = self._engines[name], None
@@ -119,6 +128,8 @@ class Saving:
                 outgoing.settle()
                 details = self._details(name, why, subject, self._clock.monotonic() - began_at)
                 number = _number(outgoing.commit(details, []))
+        except Unreadable as unreadable:
+            raise Unreadable(unreadable.path, unreadable.error, _INSTEAD[name]) from unreadable
         finally:
             engine.committed(number)
         return number
@@ -127,14 +138,17 @@ class Saving:
         """Send the files that the patterns name.
 
         Raises:
-            TransferFailed, OSError, ValueError: nothing was committed.
+            TransferFailed, Unreadable, OSError, ValueError: nothing was committed.
         """
-        paths = self._place.matching(patterns)
-        with self._uploader.begin("outputs", (OUTPUTS_PART,), check) as outgoing:
-            with outgoing.part(OUTPUTS_PART) as part:
-                files = pack(self._place.work_dir, paths, part.write, check, list_files=True)
-            outgoing.settle()
-            outgoing.commit({"machine": fingerprint()}, files)
+        try:
+            paths = self._place.matching(patterns)
+            with self._uploader.begin("outputs", (OUTPUTS_PART,), check) as outgoing:
+                with outgoing.part(OUTPUTS_PART) as part:
+                    files = pack(self._place.work_dir, paths, part.write, check, list_files=True)
+                outgoing.settle()
+                outgoing.commit({"machine": fingerprint()}, files)
+        except Unreadable as unreadable:
+            raise Unreadable(unreadable.path, unreadable.error, ", or leave it out of outputs") from unreadable
 
     def _engine_of(self, checkpoint: Saved) -> Engine:
         if checkpoint.engine not in self._engines:

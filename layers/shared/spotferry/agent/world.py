@@ -125,7 +125,12 @@ class World:
 
 def is_self_link(path: str, work_dir: Path) -> bool:
     """Whether an entry of the work directory, by its relative path, is the link of `World.link_self`."""
-    return path == work_dir.name and (work_dir / path).is_symlink() and os.readlink(work_dir / path) == "."  # noqa: PTH115
+    if path != work_dir.name:
+        return False
+    try:
+        return os.readlink(work_dir / path) == "."  # noqa: PTH115  (as it is written)
+    except OSError:
+        return False  # it is no link, or has vanished
 
 
 def checked_variables(given: Mapping[str, object]) -> Dict[str, str]:

@@ -20,6 +20,7 @@ from spotferry.ports.prices import CatalogueInfo
 from spotferry.types.base import RECORD_VERSION, Value
 from spotferry.types.errors import InvalidInput, NotFound, Problem
 from spotferry.types.instance import Offer
+from spotferry.types.words import sentence_of
 
 POINTER_KEY = "catalog/current.json"
 LOOK_AGAIN_AFTER = timedelta(seconds=60)
@@ -99,7 +100,7 @@ class BucketObject:
         try:
             pointer = Pointer.model_validate_json(mark)
         except ValidationError as error:
-            raise _invalid(POINTER_KEY, f"is not a pointer to a catalogue: {error}") from error
+            raise _invalid(POINTER_KEY, f"is not a pointer to a catalogue: {sentence_of(error)}") from error
         data = self._objects.get(pointer.key)
         if hashlib.sha256(data).hexdigest() != pointer.sha256:
             raise _invalid(pointer.key, "does not have the digest that the pointer names")

@@ -184,10 +184,17 @@ class Order(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Directive:
-    """An order to one agent and the reason for it."""
+    """An order to one agent and the reason for it.
+
+    Attributes:
+        order: what to do.
+        reason: why.
+        pause_seconds: how long to wait before it, where the order is to start a failed task again.
+    """
 
     order: Order
     reason: str = ""
+    pause_seconds: int = 0
 
 
 def directive(view: View, instance_id: str, agent_phase: str = "") -> Directive:
@@ -221,7 +228,7 @@ def _owner_directive(view: View, attempt: Attempt, agent_phase: str) -> Directiv
         moves = attempt.advised_at is not None and not (attempt.taken_back or attempt.ending)
         return Directive(Order.RELEASE, MOVES_AHEAD if moves else TAKEN_BACK)
     if job.state is JobState.SETTING_UP and (attempt.restarting or agent_phase == "held"):
-        return Directive(Order.RETRY, job.reason)
+        return Directive(Order.RETRY, job.reason, job.restart_pause_seconds if attempt.restarting else 0)
     if job.state is JobState.RUNNING and job.wants_checkpoint:
         return Directive(Order.CHECKPOINT, CheckpointReason.HEARTBEAT)
     waiting = agent_phase == "waiting" or attempt.phase is AttemptPhase.READY
@@ -240,5 +247,7 @@ def _last_word(job: Job, attempt: Attempt) -> Directive:
 def wants_attention(view: View, instance_id: str) -> bool:
     """Whether something is going on that the agent should hear of at once, rather than in its next quiet heartbeat."""
     job = view.job
-    quiet = job.state.is_final or (job.state is JobState.RUNNING and not job.wants_checkpoint and not job.successor_id)
+    runs = job.state is JobState.RUNNING and not job.wants_checkpoint and not job.successor_id
+    pauses = job.state is JobState.SETTING_UP and view.attempts[instance_id].restarting
+    quiet = job.state.is_final or runs or pauses
     return not quiet or role_of(view, instance_id) is not Role.OWNER

@@ -10,6 +10,7 @@ from spotferry.domain.offer_words import place_text
 from spotferry.domain.plan import Limits, Plan, RunCost
 from spotferry.types.instance import Candidate
 from spotferry.types.job_file import UserInstanceSpecs
+from spotferry.types.words import cut
 
 SET_ASIDE = ("banned", "avoided")
 """Conditions that pass with time: they make nothing impossible."""
@@ -128,8 +129,9 @@ def _asked(specs: UserInstanceSpecs, condition: str) -> str:
     key = key_of(condition)
     value = getattr(specs, key)
     if isinstance(value, tuple):
-        return f"{key} {', '.join(value)}"
-    return f"{key} {value:g}" if isinstance(value, float) else f"{key} {str(value).lower() if key == 'spot' else value}"
+        return f"{key} {cut(', '.join(value))}"
+    said = str(value).lower() if key == "spot" else str(value)
+    return f"{key} {value:g}" if isinstance(value, float) else f"{key} {cut(said)}"
 
 
 def _like(name: str, names: Iterable[str]) -> list[str]:

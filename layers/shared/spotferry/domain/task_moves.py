@@ -105,8 +105,8 @@ def task_started(view: View, event: e.TaskStarted, now: datetime) -> Moved | Non
         restarting=False,
         started_at=attempt.started_at or now,
     )
-    started_at = view.job.started_at or now
-    view = view.with_job(state=JobState.RUNNING, reason="the task runs", deadline=None, started_at=started_at)
+    began = {"started_at": view.job.started_at or now, "run_began_at": now}
+    view = view.with_job(state=JobState.RUNNING, reason="the task runs", deadline=None, **began)
     if attempt.restarting:
         message = "the task was started again"
     elif event.restored_from is None:
@@ -174,7 +174,7 @@ def checkpoint_failed(view: View, event: e.CheckpointFailed, now: datetime) -> M
 def task_exited(view: View, event: e.TaskExited, now: datetime) -> Moved | None:
     """The task is over, and never runs again, unless it failed and the job file has it started again."""
     if attempt_of(view, event.instance_id).restarting or will_restart(view.job, event.exit_code):
-        return restart(view, event.instance_id, event.exit_code)
+        return restart(view, event.instance_id, event.exit_code, now)
     view = view.with_job(exit_code=event.exit_code, deadline=None)
     state, reason = task_result(event.exit_code)
     if not event.outputs:

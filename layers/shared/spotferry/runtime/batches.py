@@ -8,6 +8,7 @@ from pydantic import ValidationError
 from spotferry.runtime.observability import count, logger
 from spotferry.runtime.queues import Message
 from spotferry.types.errors import Conflict, InvalidInput, NotFound, NotYet, Problem, ProviderError
+from spotferry.types.words import sentence_of
 
 
 def each_message(event: Mapping[str, Any], perform: Callable[[Message], object]) -> dict[str, Any]:  # Any: SQS's JSON
@@ -36,7 +37,7 @@ def _message(body: str) -> Message:
     try:
         return Message.model_validate_json(body)
     except ValidationError as error:
-        raise InvalidInput([Problem("", f"is not a message of ours: {error}")]) from error
+        raise InvalidInput([Problem("", f"is not a message of ours: {sentence_of(error)}")]) from error
 
 
 def _performed(record: Mapping[str, Any], perform: Callable[[str], object]) -> bool:  # Any: SQS's JSON

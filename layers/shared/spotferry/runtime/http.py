@@ -27,6 +27,7 @@ from spotferry.types.errors import (
     TooLarge,
     Unauthenticated,
 )
+from spotferry.types.words import problems_of
 
 BODY_LIMIT_BYTES = 128 * 1024
 """A job file takes 64 KiB at most, and JSON may need more for the same text."""
@@ -83,8 +84,8 @@ def problem(error: SpotferryError) -> Response[str]:
 
 
 def invalid(error: ValidationError) -> InvalidInput:
-    """What pydantic found, as problems that name the field."""
-    return InvalidInput([Problem(".".join(map(str, found["loc"])), found["msg"]) for found in error.errors()])
+    """A value that is not what it should be, as problems that name the field."""
+    return InvalidInput(problems_of(error))
 
 
 def resolver() -> Router:

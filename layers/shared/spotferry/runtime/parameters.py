@@ -10,6 +10,7 @@ from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 from spotferry.ports.cloud import COMMANDS, Clock, RegionSettings
 from spotferry.runtime.aws_clients import Client
 from spotferry.types.errors import Misconfigured
+from spotferry.types.words import sentence_of
 
 _KEEP = timedelta(minutes=1)
 _BATCH = 10
@@ -85,7 +86,8 @@ class Parameters:
             return {str(point): run for point, run in lines.items()}
         except ValidationError as error:
             raise Misconfigured(
-                f"the parameter {name} is not a JSON object of lists of lines, by {', '.join(COMMANDS)}: {error}"
+                f"the parameter {name} is not a JSON object of lists of lines, by {', '.join(COMMANDS)}:"
+                f" {sentence_of(error)}"
             ) from error
 
     def resolve(self, names: Iterable[str]) -> Mapping[str, str]:
@@ -123,4 +125,4 @@ def _region(name: str, text: str) -> RegionSettings:
     try:
         return RegionSettings.model_validate_json(text)
     except ValidationError as error:
-        raise Misconfigured(f"the parameter {name} is not a launch region's settings: {error}") from error
+        raise Misconfigured(f"the parameter {name} is not a launch region's settings: {sentence_of(error)}") from error

@@ -15,6 +15,7 @@ from pydantic import ValidationError
 
 from spotferry.types.base import Json
 from spotferry.types.errors import NotFound, SpotferryError
+from spotferry.types.words import cut
 
 _PARAMETER = re.compile(r"<(\w+)>")
 _SEGMENT = r"(?P<\1>[^/]+)"
@@ -136,7 +137,7 @@ class Router:
             found = pattern.fullmatch(path) if verb == method else None
             if found is not None:
                 return handler(**found.groupdict())
-        raise NotFound(f"there is no {method} {path}")
+        raise NotFound(f"there is no {cut(method)} {cut(path)}")
 
     def _route(self, method: str, path: str) -> Callable[[Handler], Handler]:
         pattern = re.compile(_PARAMETER.sub(_SEGMENT, path))

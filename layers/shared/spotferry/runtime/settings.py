@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from spotferry.domain.pace import Pace
 from spotferry.domain.view import Policy
 from spotferry.types.errors import Misconfigured
+from spotferry.types.words import problems_of
 
 _LEASES_OF_SILENCE = 1.25
 """An agent that has been silent for longer than its lease has ended its machine; a little longer, since clocks
@@ -74,7 +75,7 @@ class Settings(BaseModel):
         try:
             return cls.model_validate(given)
         except ValidationError as error:
-            names = "; ".join(f"{'.'.join(map(str, p['loc'])).upper()}: {p['msg']}" for p in error.errors())
+            names = "; ".join(f"{p.field.upper()}: {p.message}" for p in problems_of(error))
             raise Misconfigured(f"the function's environment is not as the template sets it: {names}") from error
 
     def need(self, name: str) -> str:

@@ -12,6 +12,7 @@ from spotferry.store.models import InstanceItem
 from spotferry.store.records import read_attempt
 from spotferry.types.errors import NotFound
 from spotferry.types.instance import Attempt
+from spotferry.types.words import cut
 
 
 class DynamoAttempts(DynamoJobs):
@@ -21,7 +22,7 @@ class DynamoAttempts(DynamoJobs):
         """The attempt."""
         item = self._instance(instance_id) if is_key(instance_id) else None
         if item is None:
-            raise NotFound(f"there is no instance {instance_id}")
+            raise NotFound(f"there is no instance {cut(instance_id)}")
         return read_attempt(item)
 
     def find_attempt(self, provider: str, region: str, allocated_id: str) -> Attempt | None:

@@ -22,6 +22,7 @@ from spotferry.store.records import read_attempt, read_checkpoint, read_entry, r
 from spotferry.types.errors import NotFound
 from spotferry.types.instance import Attempt
 from spotferry.types.job import Checkpoint, Job, TimelineEntry
+from spotferry.types.words import cut
 
 REGISTER = "register#regions"
 """Key of the item in Instances that lists the keys of the index of the living."""
@@ -74,7 +75,7 @@ class DynamoJobs:
         job = self.get_job(job_id)
         found = self._attempts([*job.open_attempts, *([instance_id] if instance_id is not None else [])])
         if instance_id is not None and (instance_id not in found or found[instance_id].job_id != job_id):
-            raise NotFound(f"job {job_id} has no instance {instance_id}")
+            raise NotFound(f"job {job_id} has no instance {cut(instance_id)}")
         return View(job, MappingProxyType(found), self._policy)
 
     def save(self, before: View, decision: Decision) -> None:
@@ -168,7 +169,7 @@ class DynamoJobs:
                 checkpoints(job_id, number, body=body).save(condition=checkpoints.number.exists())
 
     def _get_item(self, job_id: str) -> JobItem:
-        missing = NotFound(f"there is no job {job_id}")
+        missing = NotFound(f"there is no job {cut(job_id)}")
         if not is_key(job_id):
             raise missing
         with translating(f"read job {job_id}"):

@@ -17,6 +17,7 @@ from spotferry.store.memory_sightings import MemorySightings
 from spotferry.types.errors import Conflict, NotFound
 from spotferry.types.instance import Attempt
 from spotferry.types.job import Checkpoint, Job, TimelineEntry
+from spotferry.types.words import cut
 
 
 @dataclass(slots=True)
@@ -100,7 +101,7 @@ class _MemoryJobs(_MemoryLevers):
         """The job."""
         with self._lock:
             if job_id not in self._tables.jobs:
-                raise NotFound(f"there is no job {job_id}")
+                raise NotFound(f"there is no job {cut(job_id)}")
             return self._tables.jobs[job_id]
 
     def load(self, job_id: str, instance_id: str | None = None) -> View:
@@ -110,7 +111,7 @@ class _MemoryJobs(_MemoryLevers):
             wanted = [*job.open_attempts, *([instance_id] if instance_id is not None else [])]
             found = {i: self._tables.attempts[i] for i in wanted if i in self._tables.attempts}
         if instance_id is not None and (instance_id not in found or found[instance_id].job_id != job_id):
-            raise NotFound(f"job {job_id} has no instance {instance_id}")
+            raise NotFound(f"job {job_id} has no instance {cut(instance_id)}")
         return View(job, MappingProxyType(found), self._policy)
 
     def save(self, before: View, decision: Decision) -> None:
@@ -217,7 +218,7 @@ class _MemoryAttempts(_MemoryJobs):
         """The attempt."""
         with self._lock:
             if instance_id not in self._tables.attempts:
-                raise NotFound(f"there is no instance {instance_id}")
+                raise NotFound(f"there is no instance {cut(instance_id)}")
             return self._tables.attempts[instance_id]
 
     def find_attempt(self, provider: str, region: str, allocated_id: str) -> Attempt | None:

@@ -52,6 +52,10 @@ class Problem:
     line: int | None = None
 
 
+_MOST_PROBLEMS = 50
+"""What a person reads, and what an answer has room for."""
+
+
 class SpotferryError(Exception):
     """The root of the tree."""
 
@@ -60,11 +64,14 @@ class InvalidInput(SpotferryError):
     """The input is wrong; nothing was written.
 
     Args:
-        problems: at least one; all that were found, so that a person mends them in one go.
+        problems: at least one; all that were found, so that a person mends them in one go. Of very many the first are
+            told, and how many more there are.
     """
 
     def __init__(self, problems: Sequence[Problem]) -> None:
-        self.problems = tuple(problems)
+        more = len(problems) - _MOST_PROBLEMS
+        rest = [Problem("", f"and {more:,} more problems; mend these first")] if more > 0 else []
+        self.problems = (*problems[:_MOST_PROBLEMS], *rest)
         super().__init__("; ".join(f"{p.field}: {p.message}" if p.field else p.message for p in self.problems))
 
 
@@ -76,11 +83,13 @@ class InvalidJobFile(InvalidInput):
         self.path = path
 
     def __str__(self) -> str:
-        """One line a problem: `job.yml:3: task.run: ...`."""
-        return "\n".join(
-            f"{self.path}{f':{p.line}' if p.line else ''}: {f'{p.field}: ' if p.field else ''}{p.message}"
-            for p in self.problems
-        )
+        """One line a problem: `job.yml:3: task.run: ...`, or `line 3: task.run: ...` where no file is known."""
+        return "\n".join(f"{self._where(p)}{f'{p.field}: ' if p.field else ''}{p.message}" for p in self.problems)
+
+    def _where(self, problem: Problem) -> str:
+        if self.path:
+            return f"{self.path}{f':{problem.line}' if problem.line else ''}: "
+        return f"line {problem.line}: " if problem.line else ""
 
 
 class ImpossibleSpecs(InvalidInput):

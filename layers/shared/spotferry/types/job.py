@@ -91,8 +91,9 @@ class Job(Record):
             one failed. 0: none is asked for.
         last_checkpoint_seconds: what the last checkpoint took from the decision to its commit; None: not known.
         last_checkpoint_paused_seconds: how long the task stood still for it; None: not known.
-        started_at: when its task first started.
+        started_at: when its task first started; run_began_at when it last did.
         restarts: how often the task was started again after it had failed by itself.
+        restart_pause_seconds: how long the last restart waits, or waited; 0 before the first.
         spent_usd: what its machines that are gone have cost, with their disks.
         limit: the limit that ends it, in words; "" for none.
     """
@@ -135,7 +136,9 @@ class Job(Record):
     last_checkpoint_seconds: float | None = None
     last_checkpoint_paused_seconds: float | None = None
     started_at: Time | None = None
+    run_began_at: Time | None = None
     restarts: int = 0
+    restart_pause_seconds: int = 0
     spent_usd: Money = Decimal(0)
     limit: str = ""
 
@@ -160,7 +163,7 @@ class Job(Record):
         try:
             return _REFERENCES.validate_json(self.instances)
         except ValidationError as error:
-            raise InvalidInput([Problem("instances", f"is not a list of instance references: {error}")]) from error
+            raise InvalidInput([Problem("instances", "is not a list of instance references")]) from error
 
     def append_instance(self, instance_id: str) -> Self:
         """The job with one more attempt in its list."""

@@ -5,6 +5,7 @@ from urllib.parse import unquote, urlsplit
 
 from spotferry.types.errors import Problem
 from spotferry.types.job_file_words import check_input_path
+from spotferry.types.words import shown
 
 _CLOUD_OF = {"s3": "aws", "gs": "gcp"}
 
@@ -30,7 +31,8 @@ def check_inputs(inputs: Sequence[Mapping[str, object]]) -> Iterator[Problem]:
             yield Problem(f"{field}.path", "is missing, and the address ends in no name: say where it goes")
         clash = next((other for other in paths if _clash(path, other)), None)
         if clash is not None:
-            yield Problem(field, f"{path!r} gets in the way of inputs.{paths[clash]}, {clash!r}: say another path")
+            other = f"inputs.{paths[clash]}, {shown(clash)}"
+            yield Problem(field, f"{shown(path)} gets in the way of {other}: say another path")
         paths.setdefault(path, number)
 
 

@@ -31,6 +31,7 @@ from spotferry.types.job_file_words import (
     check_work_dir,
     nearest,
 )
+from spotferry.types.words import shown
 from spotferry.types.yaml_nodes import Entry, Value
 
 MAX_LABELS = 20
@@ -245,7 +246,7 @@ class JobFileKeys(JobFileValues):
         for name in env:
             fault = check_name(name)
             if fault:
-                self._refuse(f"{field}.{name}", f"{name!r} {fault}", self.lines[f"{field}.{name}"])
+                self._refuse(f"{field}.{name}", f"{shown(name)} {fault}", self.lines[f"{field}.{name}"])
         return env
 
     def _labels(self, field: str, value: Value) -> dict[str, str]:
@@ -255,5 +256,5 @@ class JobFileKeys(JobFileValues):
         for name, text in labels.items():
             fault = check_name(name) or (f"has a value that {check_title(text)}" if text and check_title(text) else "")
             if fault:
-                self._refuse(f"{field}.{name}", f"{name!r} {fault}", self.lines[f"{field}.{name}"])
+                self._refuse(f"{field}.{name}", f"{shown(name)} {fault}", self.lines[f"{field}.{name}"])
         return labels

@@ -8,6 +8,7 @@ from pydantic import ValidationError
 from spotferry.types.errors import InvalidJobFile, Problem
 from spotferry.types.job_file import JobFile
 from spotferry.types.job_file_keys import JobFileKeys
+from spotferry.types.words import problems_of
 from spotferry.types.yaml_nodes import MalformedYaml, Value
 
 MAX_BYTES = 64 * 1024
@@ -64,7 +65,8 @@ def read_job_file(text: str, path: str = "") -> JobFile:
     try:
         job_file = JobFile.model_validate(fields)
     except ValidationError as error:
-        raise InvalidJobFile(path, [_problem(keys, e["loc"], e["msg"]) for e in error.errors()]) from error
+        found = [Problem(p.field, p.message, keys.lines.get(p.field)) for p in problems_of(error)]
+        raise InvalidJobFile(path, found) from error
     return job_file.model_copy(update={"job_file_path": path}) if path else job_file
 
 
@@ -72,11 +74,6 @@ def _read_values(text: str) -> Value | None:
     """The document's root; the YAML library is loaded by the first file that is read."""
     root: Value | None = import_module("spotferry.types.yaml_reader").read_values(text)
     return root
-
-
-def _problem(keys: JobFileKeys, loc: tuple[int | str, ...], message: str) -> Problem:
-    field = ".".join(str(part) for part in loc)
-    return Problem(field, message, keys.lines.get(field))
 
 
 def _refused(path: str, message: str, line: int | None = None) -> InvalidJobFile:

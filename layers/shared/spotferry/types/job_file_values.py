@@ -6,6 +6,7 @@ from decimal import Decimal
 
 from spotferry.types.errors import Problem
 from spotferry.types.job_file_words import check_title, nearest
+from spotferry.types.words import problem_at, shown
 from spotferry.types.yaml_nodes import Entry, Value
 
 MAX_WORDS = 100
@@ -26,7 +27,7 @@ _NOUNS = {"list": "a list", "map": "a mapping", "null": "nothing", "bool": "true
 
 def noun(value: Value) -> str:
     """What a value is, for a message: its kind, or itself in quotes."""
-    return _NOUNS.get(value.kind) or repr(value.text)
+    return _NOUNS.get(value.kind) or shown(value.text)
 
 
 class JobFileValues:
@@ -42,7 +43,7 @@ class JobFileValues:
         self.lines: dict[str, int] = {}
 
     def _refuse(self, field: str, message: str, line: int) -> None:
-        self.problems.append(Problem(field, message, line))
+        self.problems.append(problem_at(field, message, line))
 
     def _entries(self, field: str, value: Value) -> list[Entry]:
         if value.kind != "map":
@@ -74,7 +75,7 @@ class JobFileValues:
         text = self._text(field, value)
         fault = check(text) if text else ""
         if fault and value.kind in {"str", "int", "float"}:
-            self._refuse(field, f"{text!r} {fault}", value.line)
+            self._refuse(field, f"{shown(text)} {fault}", value.line)
         return text
 
     def _number(self, field: str, value: Value, top: Decimal, *, least: int = 0, whole: bool = False) -> Decimal:
@@ -103,7 +104,7 @@ class JobFileValues:
         if text not in known and len(self.problems) == before:
             meant = (other_names or {}).get(text.lower()) or nearest(text, known)
             hint = f"; did you mean {meant}?" if meant else ""
-            self._refuse(field, f"must be {', '.join(known[:-1])} or {known[-1]}, not {text!r}{hint}", value.line)
+            self._refuse(field, f"must be {', '.join(known[:-1])} or {known[-1]}, not {shown(text)}{hint}", value.line)
         return text
 
     def _word(self, field: str, value: Value, check: Callable[[str], str]) -> str:
@@ -111,7 +112,7 @@ class JobFileValues:
         before = len(self.problems)
         text = self._text(field, value)
         if len(self.problems) == before and (fault := check(text)):
-            self._refuse(field, f"{text!r} {fault}", value.line)
+            self._refuse(field, f"{shown(text)} {fault}", value.line)
         return text
 
     def _words(self, field: str, value: Value, check: Callable[[str], str]) -> list[str]:
@@ -129,7 +130,7 @@ class JobFileValues:
             word = self._text(path, item)
             fault = check(word) or ("is there twice" if word in words else "")
             if fault and len(self.problems) == before:
-                self._refuse(path, f"{word!r} {fault}", item.line)
+                self._refuse(path, f"{shown(word)} {fault}", item.line)
             words.append(word)
         return words
 

@@ -10,6 +10,7 @@ from ruamel.yaml.error import MarkedYAMLError, ReusedAnchorWarning, YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from ruamel.yaml.reader import ReaderError
 
+from spotferry.types.words import MOST_FIELD, cut
 from spotferry.types.yaml_nodes import Entry, Kind, MalformedYaml, Value
 
 MAX_VALUES = 10_000
@@ -18,6 +19,16 @@ _TAG_PREFIX = "tag:yaml.org,2002:"
 _SCALARS: dict[str, Kind] = {"null": "null", "bool": "bool", "int": "int", "float": "float", "str": "str"}
 _TABS_AT_LINE_START = re.compile(r"^\t+", re.MULTILINE)
 _NOT_PLAIN = re.compile(r"[^\x00-\x7e]")
+_TOKEN = re.compile(r"'?<([a-z ]+)>'?")
+_TOKENS = {
+    "stream end": "the end of the file",
+    "document start": "the start of a document (---)",
+    "document end": "the end of a document (...)",
+    "block end": "the end of this block",
+    "block mapping start": "a key that is indented otherwise",
+    "block sequence start": "a list item that is indented otherwise",
+    "scalar": "a word",
+}
 _UNREADABLE = (UnicodeError, ValueError, OverflowError, RecursionError, IndexError, AttributeError)
 """What the YAML library lets escape, besides its own errors, on text that is no YAML."""
 
@@ -51,7 +62,7 @@ def _compose(text: str) -> Node | None:
     except YAMLError as error:
         _refuse(error, text)
     except _UNREADABLE as error:
-        raise MalformedYaml(f"cannot be read as YAML: {type(error).__name__}") from error
+        raise MalformedYaml("cannot be read as YAML, nor as JSON") from error
     return root
 
 
@@ -61,16 +72,24 @@ def _refuse(error: YAMLError, text: str) -> NoReturn:
         code = error.character if isinstance(error.character, int) else ord(str(error.character)[:1] or "\0")
         raise MalformedYaml(f"holds the control character U+{code:04X}, which no text file should", line) from error
     if not isinstance(error, MarkedYAMLError):
-        raise MalformedYaml(f"cannot be read as YAML: {error}") from error
+        raise MalformedYaml("cannot be read as YAML, nor as JSON") from error
     mark = error.problem_mark or error.context_mark
-    message = f"{error.problem or error.context or 'cannot be read as YAML'}"
+    message = cut(_in_words(error.problem or error.context or "cannot be read as YAML"), MOST_FIELD)
     if "'\\t'" in message:
         message = "is indented by a tab; YAML wants spaces"
     elif "another document" in message:
         message = "starts a second document (---); a job file is one document"
+    elif "expected the start of a document" in message:
+        message = "goes on behind its end; a job file is one document"
     elif "mapping values are not allowed" in message:
         message += "; quote a value that contains ': '"
     raise MalformedYaml(message, mark.line + 1 if mark else None) from error
+
+
+def _in_words(message: str) -> str:
+    """What the library says, with what it calls the parts of a text put in words."""
+    message = message.replace("the node content", "a value")
+    return _TOKEN.sub(lambda token: _TOKENS.get(token[1], "something else"), message)
 
 
 class _Walk:
@@ -112,12 +131,16 @@ class _Walk:
         # A date or a lone "=" is text here: no key of a job file wants one.
         if str(node.tag).startswith(_TAG_PREFIX) and tag in {"timestamp", "value", "merge"}:
             return "str"
-        raise MalformedYaml(f"has a tag ({node.tag}); a job file is plain values", node.start_mark.line + 1)
+        raise _tagged(node)
 
     @staticmethod
     def _expect_tag(node: Node, tag: str) -> None:
         if str(node.tag) != _TAG_PREFIX + tag:
-            raise MalformedYaml(f"has a tag ({node.tag}); a job file is plain values", node.start_mark.line + 1)
+            raise _tagged(node)
+
+
+def _tagged(node: Node) -> MalformedYaml:
+    return MalformedYaml(f"has a tag ({cut(str(node.tag))}); a job file is plain values", node.start_mark.line + 1)
 
 
 def _joined(text: str, line: int) -> str:

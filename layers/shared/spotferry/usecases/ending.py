@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 
 from spotferry.domain import events as e
-from spotferry.ports.cloud import CloudProvider
+from spotferry.ports.cloud import Clouds
 from spotferry.types.errors import SpotferryError
 from spotferry.types.events import ProviderEvent
 from spotferry.types.instance import Attempt, Instance
@@ -25,9 +25,12 @@ def gone(machine: Instance, instance_id: str, said: ProviderEvent | None, at: da
     return e.MachineGone(instance_id, machine.cloud_reason, machine.billed_until or at, machine.ended_by)
 
 
-def ask_end(provider: CloudProvider, attempt: Attempt, heard: e.MachineGone) -> e.MachineGone:
-    """The end that was heard of, with who ended it and when as the cloud tells; as it was heard where it does not."""
+def ask_end(clouds: Clouds, attempt: Attempt, heard: e.MachineGone) -> e.MachineGone:
+    """The end that was heard of, with who ended it and when as the cloud tells; as it was heard where the cloud does
+    not tell, or cannot be asked.
+    """
     try:
+        provider = clouds.provider(attempt.provider)
         machines = provider.describe_instance([attempt], "")
         said = provider.get_instance_statuses(machines).get(attempt.cedana_id)
     except SpotferryError:

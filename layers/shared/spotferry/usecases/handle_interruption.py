@@ -79,7 +79,7 @@ class HandleInterruption:
     def _gone(self, notice: Notice, attempt: Attempt) -> e.MachineGone:
         """The end; the cloud is asked who ended it and when, which its event does not say and its bill depends on."""
         ended = e.MachineGone(attempt.cedana_id, notice.event.fault_code, billed_until=notice.at)
-        return ended if attempt.is_gone else ask_end(self.ask.clouds.provider(attempt.provider), attempt, ended)
+        return ended if attempt.is_gone else ask_end(self.ask.clouds, attempt, ended)
 
 
 def _lost(notice: Notice, attempt: Attempt) -> e.Event:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from math import isfinite
 from typing import Any
 
-from pydantic import Field
+from pydantic import Field, ValidationError
 
 from spotferry.domain import events as e
 from spotferry.domain.machine_moves import TAKEN_BACK
@@ -15,6 +15,7 @@ from spotferry.ports.cloud import COMMANDS, ObjectStore
 from spotferry.types.base import Json, Record, Time
 from spotferry.types.errors import IllegalTransition, InvalidInput, Problem, StaleAttempt
 from spotferry.types.instance import Attempt
+from spotferry.types.words import cut, sentence_of, shown
 from spotferry.usecases.change import ChangeJob
 from spotferry.usecases.keys import log_key
 from spotferry.usecases.launch import AskCloud
@@ -142,13 +143,15 @@ class HearAgent:
 
     def _event(self, attempt: Attempt, event: str, data: Mapping[str, Any]) -> e.Event | None:  # Any: JSON
         if event not in _EVENTS:
-            raise InvalidInput([Problem("event", f"{event!r} is not one of {', '.join(_EVENTS)}")])
+            raise InvalidInput([Problem("event", f"{shown(event)} is not one of {', '.join(_EVENTS)}")])
         if not isinstance(data, Mapping):
             raise InvalidInput([Problem("data", "must be an object")])
         try:
             return _EVENTS[event](attempt.cedana_id, data)
+        except ValidationError as error:
+            raise InvalidInput([Problem("data", f"is not what {event} should bring: {sentence_of(error)}")]) from error
         except (KeyError, TypeError, ValueError, OverflowError) as error:
-            raise InvalidInput([Problem("data", f"is not what {event} should bring: {error}")]) from error
+            raise InvalidInput([Problem("data", f"is not what {event} should bring: {cut(str(error))}")]) from error
 
     def _apply(self, attempt: Attempt, event: e.Event | None) -> View:
         if event is None:

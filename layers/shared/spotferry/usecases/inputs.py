@@ -10,6 +10,7 @@ from spotferry.ports.inputs import InputProbe
 from spotferry.types.base import Json
 from spotferry.types.errors import InvalidInput, Problem
 from spotferry.types.job_file import Input, JobFile
+from spotferry.types.words import cut
 
 INPUTS_PREFIX = "inputs/"
 """What people may put into the broker's bucket for their jobs; no job gets to anything else in it."""
@@ -83,7 +84,7 @@ class CheckInputs:
         if key is not None:
             yield from self._own(number, given, key)
         elif given.uri.startswith("https:") and (why := self.probe.why_missing(given.uri)):
-            yield Problem(f"inputs.{number}.uri", f"{given.uri} cannot be fetched: {why}")
+            yield Problem(f"inputs.{number}.uri", f"{cut(given.uri)} cannot be fetched: {why}")
 
     def _own(self, number: int, given: Input, key: str) -> Iterator[Problem]:
         if not key.startswith(INPUTS_PREFIX):
@@ -91,6 +92,9 @@ class CheckInputs:
             return
         size = self.objects.head(key)
         if size is None:
-            yield Problem(f"inputs.{number}.uri", f"{given.uri} is not there: put it there first, or mend the path")
+            yield Problem(
+                f"inputs.{number}.uri", f"{cut(given.uri)} is not there: put it there first, or mend the path"
+            )
         elif size > float(given.size_gb) * _BYTES_PER_GB * _TOLERANCE + _SLACK_BYTES:
-            yield Problem(f"inputs.{number}.size_gb", f"says {given.size_gb}, but {given.uri} has {size} bytes")
+            message = f"says {given.size_gb}, but {cut(given.uri)} has {size} bytes"
+            yield Problem(f"inputs.{number}.size_gb", message)

@@ -5,6 +5,7 @@ import secrets
 from datetime import datetime
 
 from spotferry.types.errors import InvalidInput, Problem
+from spotferry.types.words import shown
 
 _TIME_DIGITS = 12
 _PART_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
@@ -58,7 +59,7 @@ def job_prefix(kind: str, job_id: str) -> str:
 def part_key(prefix: str, name: str) -> str:
     """One part of an archive."""
     if not _PART_NAME.fullmatch(name) or name == "manifest.json":
-        raise InvalidInput([Problem("parts.name", f"{name!r} is not a plain lower-case file name")])
+        raise InvalidInput([Problem("parts.name", f"{shown(name)} is not a plain lower-case file name")])
     return f"{prefix}{name}"
 
 

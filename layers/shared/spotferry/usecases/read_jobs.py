@@ -11,6 +11,7 @@ from spotferry.types.base import Json
 from spotferry.types.errors import NotFound
 from spotferry.types.instance import Attempt
 from spotferry.types.job import Job
+from spotferry.types.words import cut
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,7 @@ class ReadJobs:
                 return self.instances_of(job_id)
             case "checkpoints":
                 return self.checkpoints(job_id)
-        raise NotFound(f"a job has no {name}")
+        raise NotFound(f"a job has no {cut(name)}")
 
     def timeline(self, job_id: str) -> Json:
         """A job's history, oldest first.

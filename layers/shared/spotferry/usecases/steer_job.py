@@ -8,6 +8,7 @@ from spotferry.domain.view import View
 from spotferry.types.errors import NotFound, NotPossibleNow
 from spotferry.types.instance import Attempt
 from spotferry.types.job import FINAL_STATES, HOLD_STATES, Job, JobState
+from spotferry.types.words import cut
 from spotferry.usecases.begin_again import BeginAgain, Wish
 from spotferry.usecases.change import ChangeJob
 
@@ -53,7 +54,7 @@ class SteerJob:
             case "restore":
                 job = self.change.store.get_job(job_id)
                 return self.again.restore(job, by, key, (wish or Wish()).checkpoint)
-        raise NotFound(f"a job does not take the order {order}")
+        raise NotFound(f"a job does not take the order {cut(order)}")
 
     def cancel(self, job_id: str, by: str) -> Job:
         """End the job; one that is over or being cancelled stays as it is.

@@ -41,6 +41,8 @@ class SayWord:
         """
         told = directive(view, instance_id, agent_phase)
         order: Json = {"kind": told.order.value, "reason": told.reason}
+        if told.pause_seconds:
+            order["pause_seconds"] = told.pause_seconds
         word: Json = {
             "protocol": PROTOCOL,
             "directive": order,
