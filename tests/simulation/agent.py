@@ -30,7 +30,7 @@ class Agent:
         self.mail = Mailbox(host, who, note)
         self._note = note
         self._plan: Json = {}
-        self._started = self._task_over = self._pausing = self._result_saved = False
+        self._started = self._task_over = self._failed = self._result_saved = False
         self._committed: int | None = None
         self._since = 0.0
 
@@ -82,11 +82,10 @@ class Agent:
     def _await_restart(self) -> None:
         """The order to start the failed task again, and the pause that comes with it."""
         word = self.mail.wait(lambda: self.mail.standing("retry"))
-        self._pausing = True
         if pause := word["directive"].get("pause_seconds"):
             self.mail.phase = "waiting"
             self.mail.wait(lambda: self.mail.standing("checkpoint"), seconds=pause)
-        self._pausing = self._task_over = False
+        self._failed = self._task_over = False
 
     def _ask_plan(self) -> None:
         answer = self.mail.call("hello", {"agent": {"version": "sim"}, "machine": {"arch": "x86_64"}})
@@ -235,7 +234,7 @@ class Agent:
         assert task.exit_code is not None
         code = task.exit_code
         self.host.end_task()
-        self._task_over, self._result_saved = True, False
+        self._task_over, self._result_saved, self._failed = True, False, code != 0
         if self._plan["outputs"]:
             self.mail.phase = "finalizing"
             over = {"task_over": True, "exit_code": code}
@@ -288,7 +287,7 @@ class Agent:
             else:
                 self.mail.work(self.host.random.uniform(0, _URGENT_SECONDS), order.rank)
                 self._leave(order)
-        elif task is not None and self._pausing and not self._result_saved:
+        if task is not None and self._failed and not self._result_saved:
             self._commit("checkpoint", task.archive(), order.rank, reason=_reason(order))
         self._give_back(order)
 

@@ -202,3 +202,31 @@ def test_a_checkpoint_that_is_ordered_ends_the_pause(monkeypatch: pytest.MonkeyP
     machine.events = [(1030, lambda: machine.word(kind="checkpoint", reason="heartbeat"))]
     machine.live()
     assert machine.job.started_at == [1000, 1030]
+
+
+@pytest.mark.parametrize("outputs", [(), ("out",)])
+@pytest.mark.parametrize("code", [0, 3])
+@pytest.mark.parametrize("event", ["task_started", "task_exited"])
+def test_a_failed_run_is_safe_whenever_the_machine_goes(
+    monkeypatch: pytest.MonkeyPatch, event: str, code: int, outputs: tuple[str, ...]
+) -> None:
+    """Also where the notice comes before the word to start it again: of what the run left there is one checkpoint; what
+    went well is only kept for its outputs.
+    """
+    machine = Machine(monkeypatch, {"pause_seconds": 300}, [code, 0], outputs=outputs)
+    report = machine.report
+
+    def then_the_notice(what: str, data: Json) -> None:
+        if what == event == "task_exited":
+            machine.reports.append((what, data))
+        else:
+            report(what, data)
+        if what == event:
+            machine.orders.end(Order("release", "instance_termination", urgent=True))
+
+    monkeypatch.setattr(machine, "report", then_the_notice)
+    machine.live()
+    assert len(machine.job.saved) == (1 if code or outputs else 0)
+    assert machine.reports[-1] == (
+        "released", {"checkpoint": 1 if machine.job.saved else None, "reason": "instance_termination"}
+    )  # fmt: skip

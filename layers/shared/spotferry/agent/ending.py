@@ -57,13 +57,14 @@ class Closing:
             number = self._leave(job, order)
         elif job is not None:
             job.end(URGENT_GRACE_SECONDS, lambda: self._orders.check(order.rank))
-            if self._state.pausing:
-                self._results.save_failed_run(job, _reason(order), lambda: self._orders.check(order.rank))
-                number = self._state.committed
+            self._results.save_failed_run(job, _reason(order), lambda: self._orders.check(order.rank))
+            number = self._state.committed
         self._report_released(order, number)
 
     def _leave(self, job: Job, order: Order) -> Optional[int]:
-        """Leave a started task in a checkpoint; a task that ended before we told it to has a result instead."""
+        """Leave a started task in a checkpoint. One that ended before we told it to has a result instead, and may have to
+        be started again from it.
+        """
 
         def check() -> None:
             self._orders.check(order.rank)
@@ -71,6 +72,7 @@ class Closing:
         code = None if self._state.died_with_machine else job.exit_code()
         if code is not None:
             self._results.task_is_over(job, code, check)
+            self._results.save_failed_run(job, _reason(order), check)
             return self._state.committed
         left = None if order.ends_at is None else order.ends_at - self._clock.monotonic()
         limits = urgent_limits(left) if order.urgent else Limits()

@@ -150,11 +150,10 @@ class Life:
         """
         word = self._orders.wait_for("retry")
         pause = positive(word["directive"].get("pause_seconds"))
-        self._state.pausing = True
         if pause is not None:
             self._link.phase = "waiting"
             self._orders.wait(lambda: self._orders.standing("checkpoint"), timeout=pause)
-        self._state.pausing = self._state.task_over = False
+        self._state.failed = self._state.task_over = False
 
     def _start_again(self, job: Job) -> None:
         """Start the task once more, in the work directory as it left it."""

@@ -53,7 +53,7 @@ class State:
         started: the task was started.
         task_over: the task ended by itself, and its result is being, or was, made safe.
         result_saved: a checkpoint holds what the task that is over left.
-        pausing: the task failed, and waits to be started again.
+        failed: so it ended, and nobody has started it again: another machine may have to.
         died_with_machine: the task's end is no result: the machine was being shut down.
         committed: number of the newest checkpoint that this attempt made, or finalizes.
     """
@@ -62,7 +62,7 @@ class State:
     started: bool = False
     task_over: bool = False
     result_saved: bool = False
-    pausing: bool = False
+    failed: bool = False
     died_with_machine: bool = False
     committed: Optional[int] = None
 
@@ -117,7 +117,7 @@ class Results:
             check: must not raise for a release: this is the very checkpoint that a release would make.
         """
         job.end(URGENT_GRACE_SECONDS, check)
-        self._state.task_over, self._state.result_saved = True, False
+        self._state.task_over, self._state.result_saved, self._state.failed = True, False, code != 0
         if job.plan.outputs:
             self._link.phase = "finalizing"
             wanted = Wanted("job_termination", Fate.IS_OVER, exit_code=code)
@@ -125,10 +125,10 @@ class Results:
         self.report_exit(job, code)
 
     def save_failed_run(self, job: Job, reason: str, check: Check) -> None:
-        """A checkpoint of what a failed task left that another machine starts again, if there is none yet. It is no
+        """A checkpoint of what a failed task left that another machine may start again, if there is none yet. It is no
         result, so it has no exit status.
         """
-        if not self._state.result_saved:
+        if self._state.failed and not self._state.result_saved:
             self._checkpoint(job, Wanted(reason, Fate.IS_OVER), check)
 
     def report_exit(self, job: Job, code: int) -> None:
