@@ -113,8 +113,8 @@ def test_a_failed_task_is_started_again_on_its_machine(world: World) -> None:
     """The agent is told in the answer to its report, and nothing is placed."""
     job, attempt = world.running(retry={"max_restarts": 1})
     word = world.report(attempt, "task_exited", exit_code=3)
-    why = "restart 1 of 1 in 1 s: the task ended with status 3"
-    assert word["directive"] == {"kind": "retry", "reason": why, "pause_seconds": 1}
+    why = "restart 1 of 1 in 10 s: the task ended with status 3"
+    assert word["directive"] == {"kind": "retry", "reason": why, "pause_seconds": 10}
     assert world.report(attempt, "task_started")["directive"]["kind"] == "continue"
     assert world.report(attempt, "task_exited", exit_code=3)["directive"]["kind"] == "shut_down"
     assert world.state(job) is JobState.FAILED
