@@ -9,10 +9,11 @@ import click
 from cli.api import broker
 from cli.errors import Failed
 from cli.job_paths import job_path
-from cli.output import Json, counted, print_json, say, size
+from cli.output import Json, print_json, say, size
 from cli.settings import settings
 from cli.transfer import fetch
 from cli.unpacking import Unpacked, unpack
+from spotferry.types.words import counted
 
 
 @click.command()

@@ -23,7 +23,7 @@ from local.deploy import DEPLOYMENT as LOCAL_DEPLOYMENT
 from local.stack import read_stack
 from spotferry.ports.cloud import RegionSettings
 from spotferry.types.errors import Misconfigured
-from spotferry.types.words import sentence_of
+from spotferry.types.faults import sentence_of
 
 DEFAULT_DEPLOYMENT = "spotferry"
 """As the template has it."""

@@ -10,12 +10,13 @@ import click
 from cli.api import Api, broker
 from cli.errors import UsageProblem
 from cli.logs import follow
-from cli.output import Json, counted, money, place, print_json, say, size
+from cli.output import Json, money, place, print_json, say, size
 from cli.packing import Packed, pack
 from cli.progress import Progress
 from cli.settings import settings
 from cli.transfer import upload
 from spotferry.types import InvalidJobFile, JobFile, init_job_file
+from spotferry.types.words import counted
 
 MAX_KEY_CHARS = 255
 MAX_PATH_CHARS = 1024

@@ -27,7 +27,7 @@ from spotferry.types.errors import (
     TooLarge,
     Unauthenticated,
 )
-from spotferry.types.words import problems_of
+from spotferry.types.faults import problems_of
 
 BODY_LIMIT_BYTES = 128 * 1024
 """A job file takes 64 KiB at most, and JSON may need more for the same text."""
