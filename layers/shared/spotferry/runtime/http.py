@@ -26,6 +26,7 @@ from spotferry.types.errors import (
     StaleAttempt,
     TooLarge,
     Unauthenticated,
+    wrong,
 )
 from spotferry.types.faults import problems_of
 
@@ -166,15 +167,23 @@ def idempotency_key(app: Router) -> str:
     Raises:
         InvalidInput: it is not what a key can be.
     """
-    key = app.current_event.headers.get("idempotency-key", "")
-    if len(key) > _KEY_LENGTH or not key.isprintable():
-        raise InvalidInput([Problem("Idempotency-Key", f"must be at most {_KEY_LENGTH} printable characters")])
-    return key
+    key = app.current_event.headers.get("idempotency-key")
+    if key is not None and (not 0 < len(key) <= _KEY_LENGTH or not key.isprintable()):
+        raise wrong("Idempotency-Key", f"must be 1 to {_KEY_LENGTH} printable characters")
+    return key or ""
 
 
 def query(app: Router) -> Mapping[str, str]:
-    """The query string."""
-    return app.current_event.query_string_parameters
+    """The query string.
+
+    Raises:
+        InvalidInput: a parameter is empty: whoever said it meant something.
+    """
+    said = app.current_event.query_string_parameters
+    empty = [Problem(name, "is empty; leave it out if it is not meant") for name, value in said.items() if not value]
+    if empty:
+        raise InvalidInput(empty)
+    return said
 
 
 def whole_number(app: Router, name: str, default: int, most: int) -> int:
