@@ -27,18 +27,14 @@ class Given(click.ParamType[str]):
         self._form = re.compile(form)
         self._otherwise = otherwise
 
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str:
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str:  # noqa: ARG002 (click's signature)
         """The word as it was given."""
         text = str(value)
         if not self._form.fullmatch(text):
             assert param is not None
-            called = param.opts[0] if isinstance(param, click.Option) else param.make_metavar(_context(ctx)).strip("[]")
+            called = param.opts[0] if isinstance(param, click.Option) else str(param.metavar).strip("[]")
             raise UsageProblem(f"{called}: {shown(text)} {self._otherwise}")
         return text
-
-
-def _context(ctx: click.Context | None) -> click.Context:
-    return ctx or click.get_current_context()
 
 
 ID = Given("[A-Za-z0-9][A-Za-z0-9-]{0,63}", "is not an id; `spotferry list` and `spotferry instances` show them")

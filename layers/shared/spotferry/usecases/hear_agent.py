@@ -36,9 +36,12 @@ class LogChunk(Record):
         """The piece in a message; None where it brings none.
 
         Raises:
-            ValidationError: it is not what a piece should be.
+            InvalidInput: it is not what a piece should be.
         """
-        return None if said is None else cls.model_validate(said)
+        try:
+            return None if said is None else cls.model_validate(said)
+        except ValidationError as error:
+            raise InvalidInput(problems_of(error, "log")) from error
 
 
 @dataclass(frozen=True, slots=True)
