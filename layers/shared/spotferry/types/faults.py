@@ -1,7 +1,8 @@
 """What is wrong with a value of ours, as problems that name the field: in words for people, not in the library's."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from pydantic import ValidationError
@@ -19,10 +20,11 @@ def problem_at(field: str, message: str, line: int | None = None) -> Problem:
 def problems_of(error: ValidationError, within: str = "") -> list[Problem]:
     """What is wrong with a value that is not what it should be, field by field; `within` is the field that holds it."""
     faults = error.errors(include_url=False)
-    places = [fault["loc"] for fault in faults]
+    choices = _choices(fault["loc"] for fault in faults)
     told: dict[str, list[str]] = {}
     for fault in faults:
-        path = [str(part) for part in _without_members(fault["loc"], places)]
+        place = fault["loc"]
+        path = [str(part) for at, part in enumerate(place) if part != _KEY and place[:at] not in choices]
         told.setdefault(".".join([within, *path] if within else path), []).append(message_of(fault["type"], fault))
     return [problem_at(field, _either(messages)) for field, messages in told.items()]
 
@@ -45,20 +47,17 @@ _KEY = "[key]"
 _MEMBER = re.compile(r"(?:constrained-)?(?:bool|int|float|str|decimal|datetime)|[a-z-]+\[.*\]", re.DOTALL)
 
 
-def _without_members(place: Place, places: Sequence[Place]) -> Place:
-    """The place of a fault without the kinds that a field may be of.
+def _choices(places: Iterable[Place]) -> set[Place]:
+    """The places of fields that may be of several kinds.
 
-    Where a field takes several, the library tells a fault for each and calls each a part of the place: `spot.bool` and
-    `spot.literal['fallback']`. A key that somebody called `int` stands beside others that are called otherwise.
+    The library tells a fault for each kind and calls each a part of the place: `spot.bool`, `spot.literal['fallback']`.
+    A key that somebody called `int` stands beside others that are called otherwise.
     """
-    kept = []
-    for at, part in enumerate(place):
-        beside = {other[at] for other in places if len(other) > at and other[:at] == place[:at]}
-        if part == _KEY:
-            continue
-        if len(beside) == 1 or not all(_MEMBER.fullmatch(str(other)) for other in beside):
-            kept.append(part)
-    return tuple(kept)
+    below: dict[Place, set[str]] = defaultdict(set)
+    for place in places:
+        for at, part in enumerate(place):
+            below[place[:at]].add(str(part))
+    return {place for place, parts in below.items() if len(parts) > 1 and all(map(_MEMBER.fullmatch, parts))}
 
 
 def _either(messages: Sequence[str]) -> str:
