@@ -174,12 +174,13 @@ def idempotency_key(app: Router) -> str:
 
 
 def query(app: Router) -> Mapping[str, str]:
-    """The query string.
+    """The query string; an empty cursor is none, as loops over pages begin with it.
 
     Raises:
         InvalidInput: a parameter is empty: whoever said it meant something.
     """
-    said = app.current_event.query_string_parameters
+    given = app.current_event.query_string_parameters
+    said = {name: value for name, value in given.items() if value or name != "cursor"}
     empty = [Problem(name, "is empty; leave it out if it is not meant") for name, value in said.items() if not value]
     if empty:
         raise InvalidInput(empty)
