@@ -4,6 +4,7 @@ import click
 
 from cli.api import Api, broker
 from cli.errors import Failed
+from cli.given import ID
 from cli.job_paths import job_path
 from cli.job_view import print_checkpoints
 from cli.jobs import POLL_SECONDS, new_key, print_state
@@ -13,7 +14,7 @@ from spotferry.types import FINAL_STATES
 
 
 @click.command()
-@click.argument("job_id", metavar="JOB")
+@click.argument("job_id", metavar="JOB", type=ID)
 @click.option("--wait", is_flag=True, help="Return once the checkpoint is there; status 1 if it fails.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 def checkpoint(job_id: str, *, wait: bool, as_json: bool) -> None:
@@ -54,7 +55,7 @@ def _why_not(api: Api, job_id: str) -> str:
 
 
 @click.command()
-@click.argument("job_id", metavar="JOB")
+@click.argument("job_id", metavar="JOB", type=ID)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 def checkpoints(job_id: str, *, as_json: bool) -> None:
     """List a job's checkpoints."""
@@ -66,7 +67,7 @@ def checkpoints(job_id: str, *, as_json: bool) -> None:
 
 
 @click.command()
-@click.argument("job_id", metavar="JOB")
+@click.argument("job_id", metavar="JOB", type=ID)
 @click.option("--checkpoint", "number", type=click.IntRange(min=1), help="Go on from this one; the newest unless said.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 def restore(job_id: str, number: int | None, *, as_json: bool) -> None:

@@ -7,7 +7,7 @@ import click
 
 from cli.api import Api, broker
 from cli.errors import UsageProblem
-from cli.job_paths import checked_job_id
+from cli.given import ID
 from cli.output import Json, duration, money, place, print_json, print_table, text
 
 PAGE = 100
@@ -29,7 +29,7 @@ _DIGITS = 6
 
 
 @click.command()
-@click.argument("job_id", metavar="[JOB]", required=False)
+@click.argument("job_id", metavar="[JOB]", type=ID, required=False)
 @click.option("--by", default="", help="Add up by `project` or by `label=KEY`; without it, job by job.")
 @click.option("--since", default="", help="Only jobs submitted then or later: a date or a time (RFC 3339).")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
@@ -40,11 +40,10 @@ def cost(job_id: str | None, by: str, since: str, *, as_json: bool) -> None:
     """
     if job_id is not None and (by or since):
         raise UsageProblem(f"{'--by' if by else '--since'}: makes no sense for one job")
-    one = None if job_id is None else checked_job_id(job_id)
-    answer = _of_all(broker(), by, since) if one is None else _of_job(broker(), one)
+    answer = _of_all(broker(), by, since) if job_id is None else _of_job(broker(), job_id)
     if as_json:
         print_json(answer)
-    elif one is None:
+    elif job_id is None:
         _print_groups(answer)
     else:
         _print_job(answer)

@@ -8,15 +8,17 @@ import click
 
 from cli.api import broker
 from cli.errors import Failed
+from cli.given import ID
 from cli.job_paths import job_path
-from cli.output import Json, counted, print_json, say, size
+from cli.output import Json, print_json, say, size
 from cli.settings import settings
 from cli.transfer import fetch
 from cli.unpacking import Unpacked, unpack
+from spotferry.types.words import counted
 
 
 @click.command()
-@click.argument("job_id", metavar="JOB")
+@click.argument("job_id", metavar="JOB", type=ID)
 @click.option(
     "--into",
     type=click.Path(path_type=Path, file_okay=False),

@@ -10,7 +10,7 @@ from cli.errors import UsageProblem
 RULE_FILES = (".gitignore", ".spotferryignore")
 """Read in this order, so that .spotferryignore can take back what .gitignore leaves out (`!data/`)."""
 NEVER_PACKED = (".git", ".spotferry")
-"""History, and a local cloud's state, which changes while it is read and holds the jobs of before."""
+"""At any depth: history, and a local cloud's state, which changes while it is read and holds the jobs of before."""
 _FOLDER_GROUP = "ps_d"  # the library marks the slash after a matched folder by this group
 
 

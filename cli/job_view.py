@@ -44,7 +44,7 @@ def print_job(job: Json, entries: Sequence[Json]) -> None:
         ("created", moment(job.get("created_at"))),
         ("interruptions", job.get("interruptions", 0)),
         ("restarts", job.get("restarts") or ""),
-        ("checkpoints", job.get("checkpoints", 0)),
+        ("checkpoint", job.get("checkpoint") or ""),
         ("machines cost", _cost(job)),
     ]
     for name, value in facts:

@@ -7,6 +7,7 @@ from itertools import islice
 import click
 
 from cli.api import Api, broker
+from cli.given import ID
 from cli.job_paths import job_path
 from cli.job_view import print_job, print_jobs
 from cli.output import Json, print_json, say
@@ -52,7 +53,7 @@ def _jobs(api: Api, state: str | None, page: int) -> Iterator[Json]:
 
 
 @click.command()
-@click.argument("job_id", metavar="JOB")
+@click.argument("job_id", metavar="JOB", type=ID)
 @click.option("--json", "as_json", is_flag=True, help="Print the job and its timeline as one JSON document.")
 def show(job_id: str, *, as_json: bool) -> None:
     """Show one job: its state and why, its machines and what each cost, and what happened."""
@@ -66,7 +67,7 @@ def show(job_id: str, *, as_json: bool) -> None:
 
 
 @click.command()
-@click.argument("job_id", metavar="JOB")
+@click.argument("job_id", metavar="JOB", type=ID)
 @click.option("--wait", is_flag=True, help="Return once the job has ended.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 def cancel(job_id: str, *, wait: bool, as_json: bool) -> None:
@@ -79,7 +80,7 @@ def cancel(job_id: str, *, wait: bool, as_json: bool) -> None:
 
 
 @click.command()
-@click.argument("job_id", metavar="JOB")
+@click.argument("job_id", metavar="JOB", type=ID)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 def retry(job_id: str, *, as_json: bool) -> None:
     """Run a held job again on its machine, or a finished one as a new job; prints the id of the job that runs."""

@@ -9,6 +9,7 @@ import httpx
 from cli.api import broker
 from cli.endpoint import local_stack
 from cli.errors import Failed, UsageProblem
+from cli.given import ID
 from cli.job_paths import job_path
 from cli.output import Json, place, print_json, say
 from cli.settings import settings
@@ -18,6 +19,7 @@ from local.services import StartError
 from local.stack import DEFAULT_SPEED_UP, Options, read_stack
 from local.stack import down as end_stack
 from local.stack import up as start_stack
+from spotferry.types.words import MOST_TOLD, cut
 
 
 @click.group()
@@ -111,7 +113,7 @@ def status(*, as_json: bool) -> None:
 
 
 @local.command()
-@click.argument("job_id", metavar="JOB")
+@click.argument("job_id", metavar="JOB", type=ID)
 @click.option(
     "--notice",
     "notice_seconds",
@@ -122,11 +124,10 @@ def status(*, as_json: bool) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 def interrupt(job_id: str, notice_seconds: float | None, *, as_json: bool) -> None:
     """Have the market take back the machine that a job runs on."""
-    path = job_path(job_id)
     cloud_url = str(local_stack(settings().state_dir()).get("cloud_url") or "")
     if not cloud_url:
         raise UsageProblem("no local cloud is up here; start one by `spotferry local up`")
-    job = broker().request("GET", path)
+    job = broker().request("GET", job_path(job_id))
     machine = job.get("machine") or {}
     attempt: Json = next((i for i in job["instances"] if i["instance_id"] == machine.get("instance_id")), {})
     allocated_id = machine.get("allocated_id") or attempt.get("allocated_id")
@@ -149,4 +150,4 @@ def _tell_market(cloud_url: str, order: dict[str, object]) -> object:
     if answer.is_success:
         return answer.json() if answer.content else {}
     error_class = UsageProblem if answer.is_client_error else Failed
-    raise error_class(f"the local market refused ({answer.status_code}): {answer.text[:300]}")
+    raise error_class(f"the local market refused ({answer.status_code}): {cut(answer.text, MOST_TOLD)}")

@@ -7,6 +7,7 @@ import click
 
 from cli.api import Api, broker
 from cli.errors import Unreachable, UsageProblem
+from cli.given import ID
 from cli.job_paths import job_path
 from cli.output import Json, print_json, say
 from cli.settings import settings
@@ -19,7 +20,7 @@ _QUIET_STATES = frozenset({*HOLD_STATES, JobState.INTERRUPTED, JobState.CANCELLI
 
 
 @click.command()
-@click.argument("job_id", metavar="JOB")
+@click.argument("job_id", metavar="JOB", type=ID)
 @click.option("-f", "--follow", "following", is_flag=True, help="Go on until the job ends; the exit status tells how.")
 @click.option("--attempt", type=click.IntRange(min=1), help="Only what this attempt printed.")
 @click.option("--json", "as_json", is_flag=True, help="Print the log's pieces as one JSON document.")

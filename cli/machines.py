@@ -6,6 +6,7 @@ import click
 
 from cli.api import broker
 from cli.errors import UsageProblem
+from cli.given import ID
 from cli.job_paths import instance_path
 from cli.output import duration, money, place, print_json, print_table, text
 
@@ -40,18 +41,17 @@ def instances(*, as_json: bool) -> None:
 
 
 @click.command()
-@click.argument("instance_id", metavar="INSTANCE")
+@click.argument("instance_id", metavar="INSTANCE", type=ID)
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 def destroy(instance_id: str, *, yes: bool, as_json: bool) -> None:
     """End one machine; a job that runs on it goes on elsewhere from its last checkpoint."""
-    path = instance_path(instance_id, "destroy")
     if not yes:
         if not sys.stdin.isatty():
             raise UsageProblem("--yes: is needed where nobody can be asked")
         if not click.confirm(f"End machine {instance_id}?", err=True):
             return
-    answer = broker().request("POST", path, repeatable=True)
+    answer = broker().request("POST", instance_path(instance_id, "destroy"), repeatable=True)
     if as_json:
         print_json(answer)
         return

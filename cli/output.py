@@ -64,11 +64,6 @@ def size(count: object) -> str:
     return f"{amount:.1f} GiB"
 
 
-def counted(number: int, noun: str) -> str:
-    """A number of things: "1 file", "2 files"."""
-    return f"{number} {noun}{'' if number == 1 else 's'}"
-
-
 def text(value: object) -> str:
     """A cell of a table; "-" for nothing."""
     return "-" if value in {None, ""} else str(value)

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 import click
 
 from cli.errors import UsageProblem
+from cli.given import REGION
 from cli.output import print_json, print_table, say
 from cli.region_add import AddGroup
 from cli.region_target import RegionParameters, Target, target
@@ -88,7 +89,7 @@ def _pairs(pairs: object) -> str:
 
 @region.command()
 @click.argument("provider", type=click.Choice(PROVIDER_NAMES))
-@click.argument("name", metavar="REGION")
+@click.argument("name", metavar="REGION", type=REGION)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 def check(provider: str, name: str, *, as_json: bool) -> None:
     """Ask the cloud whether what a region was set up with is there and would launch.
@@ -124,7 +125,7 @@ def _findings(where: Target, found: RegionSettings) -> list[Finding]:
 
 @region.command()
 @click.argument("provider", type=click.Choice(PROVIDER_NAMES))
-@click.argument("name", metavar="REGION")
+@click.argument("name", metavar="REGION", type=REGION)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 def remove(provider: str, name: str, *, as_json: bool) -> None:
     """Launch nothing in a region any more; machines that run there go on, and are ended when their jobs are."""

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from cli.errors import Failed, UsageProblem
+from cli.given import REGION, STACK
 from cli.output import print_json, say
 from cli.region_target import RegionParameters, Target
 from spotferry.ports.cloud import RegionSettings
@@ -44,8 +45,6 @@ def _command(provider: str, where: Callable[[], Target]) -> click.Command:
     # Any: values of click's options.
     def add(region: str, image: tuple[str, ...], *, as_json: bool, **said: Any) -> None:
         stack = said.pop(_STACK, None)
-        if stack == "":
-            raise UsageProblem("--from-stack: is empty; it is the name of a stack of template-region.yaml")
         given = {key: (value,) if isinstance(value, str) else value or () for key, value in said.items()}
         keys = {_parameter(setting): setting.key for setting in cloud.settings}
         settings = _settings(provider, region, {keys[name]: values for name, values in given.items()}, image)
@@ -55,10 +54,10 @@ def _command(provider: str, where: Callable[[], Target]) -> click.Command:
             settings = _over_stack(settings, parameters.stack_network(stack, region), stack)
         _tell(settings, known=parameters.put(settings), home=home, as_json=as_json)
 
-    options: list[click.Parameter] = [click.Argument(["region"], metavar="REGION")]
+    options: list[click.Parameter] = [click.Argument(["region"], metavar="REGION", type=REGION)]
     options += [_option(setting) for setting in cloud.settings]
     if provider == "aws":
-        options.append(click.Option(["--from-stack", _STACK], metavar="NAME", help=_STACK_HELP))
+        options.append(click.Option(["--from-stack", _STACK], metavar="NAME", type=STACK, help=_STACK_HELP))
     image_help = f"ARCH=IMAGE or ARCH/gpu=IMAGE, instead of the newest of the vendor (such as {cloud.image_example})."
     options.append(click.Option(["--image"], multiple=True, metavar="ARCH=IMAGE", help=image_help))
     options.append(click.Option(["--json", "as_json"], is_flag=True, help="Print one JSON document."))

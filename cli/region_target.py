@@ -23,7 +23,7 @@ from local.deploy import DEPLOYMENT as LOCAL_DEPLOYMENT
 from local.stack import read_stack
 from spotferry.ports.cloud import RegionSettings
 from spotferry.types.errors import Misconfigured
-from spotferry.types.words import sentence_of
+from spotferry.types.faults import sentence_of
 
 DEFAULT_DEPLOYMENT = "spotferry"
 """As the template has it."""
@@ -120,7 +120,7 @@ class RegionParameters:
         """One region's.
 
         Raises:
-            UsageProblem: its name is empty, or it is not set up, or not readable.
+            UsageProblem: it is not set up, or not readable.
             Failed: as `all`.
         """
         name = self._name(provider, region)
@@ -152,7 +152,6 @@ class RegionParameters:
         """Remove one region's; whether it was there.
 
         Raises:
-            UsageProblem: its name is empty.
             Failed: as `all`.
         """
         name = self._name(provider, region)
@@ -193,8 +192,6 @@ class RegionParameters:
         return found["Network"]
 
     def _name(self, provider: str, region: str) -> str:
-        if not region:
-            raise UsageProblem("REGION: is empty; `spotferry region list` shows those that are open")
         return f"/spotferry/{self._where.deployment}/regions/{provider}/{region}"
 
     @contextmanager

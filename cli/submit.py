@@ -9,15 +9,16 @@ import click
 
 from cli.api import Api, broker
 from cli.errors import UsageProblem
+from cli.given import KEY
 from cli.logs import follow
-from cli.output import Json, counted, money, place, print_json, say, size
+from cli.output import Json, money, place, print_json, say, size
 from cli.packing import Packed, pack
 from cli.progress import Progress
 from cli.settings import settings
 from cli.transfer import upload
 from spotferry.types import InvalidJobFile, JobFile, init_job_file
+from spotferry.types.words import counted
 
-MAX_KEY_CHARS = 255
 MAX_PATH_CHARS = 1024
 
 
@@ -25,18 +26,16 @@ MAX_PATH_CHARS = 1024
 @click.argument("job_file", metavar="JOB.yml", type=click.Path(path_type=Path))
 @click.option("--json", "as_json", is_flag=True, help="Print the broker's answer as one JSON document.")
 @click.option("-f", "--follow", "following", is_flag=True, help="Then print the job's log until it ends.")
-@click.option("--idempotency-key", metavar="KEY", help="The same key and job file is the same job.")
+@click.option("--idempotency-key", metavar="KEY", type=KEY, help="The same key and job file is the same job.")
 def submit(job_file: Path, idempotency_key: str | None, *, as_json: bool, following: bool) -> None:
     """Hand in a job file and its work directory; prints the job's id.
 
-    Files that .gitignore or .spotferryignore name stay here, and so do .git and a local cloud's .spotferry. Owners and
-    times of files do not travel; permissions and links inside do.
+    Files that .gitignore or .spotferryignore name stay here, and so do .git and a local cloud's .spotferry, however
+    deep they lie. Owners and times of files do not travel; permissions and links inside do.
     """
     if as_json and following:
         raise UsageProblem("--follow: does not go with --json, which prints one document")
     key = uuid.uuid4().hex if idempotency_key is None else idempotency_key
-    if not 0 < len(key) <= MAX_KEY_CHARS or not key.isprintable() or not key.isascii():
-        raise UsageProblem(f"--idempotency-key: must be 1 to {MAX_KEY_CHARS} printable ASCII characters")
     spec = read_job(job_file)
     api = broker()
     body = {

@@ -9,6 +9,7 @@ import httpx
 from cli.errors import Failed, Unreachable, UsageProblem
 from cli.progress import Progress
 from cli.settings import Settings
+from spotferry.types.words import MOST_TOLD, cut
 
 CHUNK_BYTES = 1024 * 1024
 TRIES = 4
@@ -36,7 +37,7 @@ def upload(file: BinaryIO, size_bytes: int, url: str, headers: Mapping[str, str]
                 if answer.is_success:
                     return
                 if not answer.is_server_error or tries_left == 0:
-                    raise Failed(f"the bucket refused the upload ({answer.status_code}): {answer.text[:300]}")
+                    raise Failed(f"the bucket refused the upload ({answer.status_code}): {cut(answer.text, MOST_TOLD)}")
             settings.sleep(float(2 ** (TRIES - tries_left - 1)))
 
 

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from spotferry.domain.lifecycle import Order
-from spotferry.usecases.hear_agent import _EVENTS
+from spotferry.usecases.agent_reports import REPORTS
 
 TEXT = (Path(__file__).parents[2] / "docs" / "agent-protocol.md").read_text()
 
@@ -22,4 +22,4 @@ def test_the_directives_are_the_orders() -> None:
 
 def test_the_reports_are_the_events_that_are_heard() -> None:
     """Every report of the protocol is heard, and nothing else is."""
-    assert _first_column("event") == set(_EVENTS)
+    assert _first_column("event") == set(REPORTS)

@@ -158,7 +158,7 @@ def test_a_task_that_fails_is_started_again_on_its_machine(broker: Broker) -> No
     assert (job["restarts"], len(job["instances"])) == (2, 1)
     assert broker.log(job_id) == "run 1\nrun 2\nrun 3\n"
     assert [file["path"] for file in broker.get(f"/jobs/{job_id}/outputs")["files"]] == ["n"]
-    assert "restart 2 of 2 in 2 s: the task ended with status 4" in messages(broker, job_id)
+    assert "restart 2 of 2 in 20 s: the task ended with status 4" in messages(broker, job_id)
 
     job_id = broker.submit(f"{SPECS}retry: {{max_restarts: 1}}\ntask:\n  run: [echo again, exit 5]\n")
     job = broker.wait(job_id, "FAILED")

@@ -143,9 +143,9 @@ class Deployment:
         text = body if isinstance(body, str) or body is None else json.dumps(body)
         return self.answer(name, http_event(method, path, text, headers or {}, query or {}))
 
-    def submit(self, body: object = JOB_FILE, key: str = "") -> Answer:
+    def submit(self, body: object = JOB_FILE, key: str | None = None) -> Answer:
         """POST /jobs."""
-        return self.call("submit_job", "POST /jobs", body, {"idempotency-key": key} if key else {})
+        return self.call("submit_job", "POST /jobs", body, {} if key is None else {"idempotency-key": key})
 
     def submitted(self) -> str:
         """The id of a job that was accepted."""

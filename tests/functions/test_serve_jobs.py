@@ -204,13 +204,26 @@ def test_the_log_is_followed(deployment: Deployment) -> None:
         ("GET /jobs", {"limit": "-1"}, "limit"),
         ("GET /jobs", {"cursor": "made-up"}, "cursor"),
         ("GET /jobs/{job}/logs", {"cursor": "made-up"}, "cursor"),
+        ("GET /jobs", {"limit": ""}, "limit"),
+        ("GET /jobs/{job}/logs", {"follow": ""}, "follow"),
+        ("GET /costs", {"job": ""}, "job"),
+        ("GET /costs", {"by": ""}, "by"),
     ],
 )
 def test_a_wrong_query_is_refused(deployment: Deployment, route: str, query: dict[str, str], field: str) -> None:
-    """422 that names the field."""
+    """422 that names the field; an empty parameter, as an unset variable makes one, is neither all nor none."""
     job_id = deployment.submitted()
     answer = deployment.call("serve_jobs", route.replace("{job}", job_id), query=query)
     assert (answer.status, answer.fields) == (422, [field])
+
+
+@pytest.mark.parametrize("route", ["GET /jobs", "GET /jobs/{job}/logs", "GET /costs"])
+def test_an_empty_cursor_is_the_beginning(deployment: Deployment, route: str) -> None:
+    """A loop over pages begins with one."""
+    asked = route.replace("{job}", deployment.submitted())
+    first = deployment.call("serve_jobs", asked, query={"cursor": ""})
+    assert first.status == 200
+    assert first.json == deployment.call("serve_jobs", asked).json
 
 
 @pytest.mark.parametrize("route", ["GET /jobs/{job}/secrets", "POST /jobs/{job}/explode", "GET /nothing"])

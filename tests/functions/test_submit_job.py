@@ -182,7 +182,7 @@ def test_a_problem_of_a_job_file_names_its_line(deployment: Deployment) -> None:
     assert "jobs/a.yml:2" in answer.json["detail"]
 
 
-@pytest.mark.parametrize("key", ["x" * 257, "a\tb"])
+@pytest.mark.parametrize("key", ["", "x" * 257, "a\tb"])
 def test_a_key_out_of_bounds_is_refused(deployment: Deployment, key: str) -> None:
     """The header is named, and nothing is written."""
     before = deployment.written()

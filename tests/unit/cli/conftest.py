@@ -142,7 +142,6 @@ def job() -> dict[str, object]:
         "exit_code": None,
         "interruptions": 1,
         "checkpoint": 1,
-        "checkpoints": 1,
         "machine": machine,
         "instances": [lost, attempt],
         "cost_usd": 0.0018,

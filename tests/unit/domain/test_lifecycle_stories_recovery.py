@@ -224,7 +224,7 @@ def test_a_failed_task_is_started_again_where_it_failed() -> None:
     machine = story.run()
     for number in (1, 2):
         assert failed(story, machine) is JobState.SETTING_UP
-        assert story.told[-1] == f"restart {number} of 2 in {number} s: the task ended with status 3"
+        assert story.told[-1] == f"restart {number} of 2 in {10 * number} s: the task ended with status 3"
         told = len(story.told)
         failed(story, machine)
         assert len(story.told) == told, "a report that repeats is no second failure"

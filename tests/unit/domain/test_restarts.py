@@ -33,11 +33,12 @@ def pausing(**spec: object) -> tuple[Story, str]:
 
 
 def test_pauses_double_up_to_five_minutes() -> None:
-    """A task that fails at once has used a dozen restarts, not a thousand, after half an hour."""
+    """Five restarts outlast five minutes of a network that is away; a thousand take days, and not minutes."""
     story = Story(spec={"retry": MANY})
     machine = story.run()
-    pauses = [fail(story, machine), *(fail_again(story, machine) for _ in range(11))]
-    assert pauses == [1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300, 300]
+    pauses = [fail(story, machine), *(fail_again(story, machine) for _ in range(6))]
+    assert pauses == [10, 20, 40, 80, 160, 300, 300]
+    assert sum(pauses[:5]) >= 300
 
 
 def test_the_timeline_says_when_it_is_started_again_and_why() -> None:
@@ -45,12 +46,12 @@ def test_the_timeline_says_when_it_is_started_again_and_why() -> None:
     story, machine = pausing()
     fail_again(story, machine)
     fail_again(story, machine)
-    said = "restart 3 of 1000 in 4 s: the task ended with status 1"
+    said = "restart 3 of 1000 in 40 s: the task ended with status 1"
     assert (story.told[-1], story.view.job.reason) == (said, said)
-    assert directive(story.view, machine) == Directive(Order.RETRY, said, 4)
+    assert directive(story.view, machine) == Directive(Order.RETRY, said, 40)
 
 
-@pytest.mark.parametrize(("minutes", "pause"), [(9.9, 8), (10, 1)])
+@pytest.mark.parametrize(("minutes", "pause"), [(9.9, 80), (10, 10)])
 def test_a_long_run_begins_the_pauses_anew(minutes: float, pause: int) -> None:
     """Ten minutes are long; the run that is short again after it waits twice the first pause."""
     story, machine = pausing()
@@ -61,9 +62,9 @@ def test_a_long_run_begins_the_pauses_anew(minutes: float, pause: int) -> None:
 
 
 def test_a_long_first_run_is_started_again_soon() -> None:
-    """Days of work that end in a failure wait a second."""
+    """Days of work that end in a failure wait no longer than the first pause."""
     story = Story(spec={"retry": MANY})
-    assert fail(story, story.run(), after=86_400) == 1
+    assert fail(story, story.run(), after=86_400) == 10
 
 
 def test_pauses_go_on_growing_on_another_machine() -> None:
@@ -71,7 +72,7 @@ def test_pauses_go_on_growing_on_another_machine() -> None:
     story, machine = pausing()
     fail_again(story, machine)
     story.hear(e.MachineGone(machine, "taken", ended_by="cloud"))
-    assert fail(story, story.run()) == 4
+    assert fail(story, story.run()) == 40
 
 
 def test_a_pause_is_quiet() -> None:
@@ -104,7 +105,7 @@ def test_a_failure_under_notice_is_started_again_without_a_pause() -> None:
     story.hear(e.TaskExited(machine, 1))
     assert story.told[-1] == "restart 1 of 1000 on the next machine: the task ended with status 1"
     story.hear(e.Released(machine, "instance_termination"))
-    assert fail(story, story.run()) == 1
+    assert fail(story, story.run()) == 10
 
 
 def test_a_cancel_in_the_pause_ends_it() -> None:
@@ -163,4 +164,4 @@ def test_a_clock_that_went_back_is_a_short_run() -> None:
     story, machine = pausing()
     story.hear(e.TaskStarted(machine))
     story.now -= timedelta(seconds=30)
-    assert fail(story, machine) == 2
+    assert fail(story, machine) == 20

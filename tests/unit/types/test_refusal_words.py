@@ -3,17 +3,13 @@
 import json
 import re
 from collections.abc import Iterator, Mapping
-from decimal import Decimal
-from typing import Literal
 
 import pytest
-from pydantic import BaseModel, Field, ValidationError
 
 from spotferry.types import InvalidInput, InvalidJobFile, Problem
-from spotferry.types.base import Time, Value
 from spotferry.types.job_file_keys import JobFileKeys
 from spotferry.types.job_file_reader import read_job_file
-from spotferry.types.words import cut, problems_of, sentence_of, shown
+from spotferry.types.words import counted, cut, shown
 
 LONG = "x" * 5000
 JOB: Mapping[str, object] = {"task": {"run": "true"}}
@@ -116,12 +112,16 @@ def test_what_is_no_job_file_is_refused_in_short_words(text: str) -> None:
     check(refused.value)
 
 
-def test_very_many_problems_are_counted() -> None:
+@pytest.mark.parametrize(
+    ("count", "rest"),
+    [(51, "and 1 more problem; mend these first"), (5000, "and 4,950 more problems; mend these first")],
+)
+def test_very_many_problems_are_counted(count: int, rest: str) -> None:
     """The first are told, and how many there are: nobody mends five thousand in one go, and no answer has room."""
     with pytest.raises(InvalidJobFile) as refused:
-        read_job_file(json.dumps({**JOB, **{f"k{number}": 1 for number in range(5000)}}))
+        read_job_file(json.dumps({**JOB, **{f"k{number}": 1 for number in range(count)}}))
     problems = refused.value.problems
-    assert (len(problems), problems[-1].message) == (51, "and 4,950 more problems; mend these first")
+    assert (len(problems), problems[-1].message) == (51, rest)
     assert len(str(refused.value)) < MOST_DETAIL * 2
 
 
@@ -139,80 +139,14 @@ def test_a_problem_says_where_it_is(path: str, line: int | None, text: str) -> N
     assert str(InvalidJobFile(path, [Problem("task", "is wrong", line)])) == text
 
 
-class Inner(Value):
-    """What a value may hold."""
-
-    number: int = Field(default=1, ge=1)
-
-
-class Every(Value):
-    """A field of each kind that bodies have."""
-
-    text: str = Field(default="", max_length=3)
-    digest: str = Field(default="ab", pattern="^[a-f]+$")
-    whole: int = Field(default=1, ge=1, le=9)
-    above: float = Field(default=1, gt=0, lt=9)
-    money: Decimal = Decimal(1)
-    truth: bool = False
-    word: Literal["a", "b"] = "a"
-    many: tuple[str, ...] = Field(default=(), max_length=2)
-    pairs: dict[str, str] = Field(default_factory=dict)
-    inner: Inner | None = None
-    at: Time | None = None
-
-
-@pytest.mark.parametrize(
-    ("given", "field", "message"),
-    [
-        ({"text": 1}, "text", "must be text"),
-        ({"text": LONG}, "text", "must have at most 3 characters"),
-        ({"digest": LONG}, "digest", "must be of the form ^[a-f]+$"),
-        ({"whole": LONG}, "whole", "must be a whole number"),
-        ({"whole": 1.5}, "whole", "must be a whole number"),
-        ({"whole": 0}, "whole", "must be at least 1"),
-        ({"whole": 10}, "whole", "must be at most 9"),
-        ({"above": "x"}, "above", "must be a number"),
-        ({"above": 0}, "above", "must be above 0.0"),
-        ({"above": 9}, "above", "must be below 9.0"),
-        ({"money": "x"}, "money", "must be a number"),
-        ({"truth": "x"}, "truth", "must be true or false"),
-        ({"word": LONG}, "word", "must be 'a' or 'b'"),
-        ({"many": 1}, "many", "must be a list"),
-        ({"many": ["a"] * 3}, "many", "must have at most 2 entries"),
-        ({"many": ["a", 1]}, "many.1", "must be text"),
-        ({"pairs": 1}, "pairs", "must be a JSON object"),
-        ({"inner": 1}, "inner", "must be a JSON object"),
-        ({"inner": {"number": "x"}}, "inner.number", "must be a whole number"),
-        ({"at": "yesterday"}, "at", "must be a time (RFC 3339)"),
-        ({"at": "2026-01-01T00:00:00"}, "at", "must be a time with its zone (RFC 3339)"),
-        ({"party": 1}, "party", "is not known here"),
-    ],
-)
-def test_a_body_is_refused_field_by_field(given: dict[str, object], field: str, message: str) -> None:
-    """By the field's own path, and by what it must be."""
-    with pytest.raises(ValidationError) as refused:
-        Every.model_validate(given)
-    assert problems_of(refused.value) == [Problem(field, message)]
-    assert sentence_of(refused.value) == f"{field}: {message}"
-    check(InvalidInput(problems_of(refused.value)))
-
-
-def test_a_field_that_is_missing_is_named() -> None:
-    """And text that is no JSON is said to be none."""
-
-    class Needs(BaseModel):
-        name: str
-
-    with pytest.raises(ValidationError) as refused:
-        Needs.model_validate({})
-    assert sentence_of(refused.value) == "name: is missing"
-    with pytest.raises(ValidationError) as refused:
-        Needs.model_validate_json("{")
-    assert sentence_of(refused.value) == "must be JSON"
-
-
 def test_values_are_cut_where_they_are_long() -> None:
     """Short ones are whole, and control characters are shown as such."""
     assert shown("a\nb") == r"'a\nb'"
     assert cut("abc", 3) == "abc"
     assert cut("abcd", 3) == "abc..."
+
+
+def test_things_are_counted_as_people_do() -> None:
+    """One of them, or several, also of those whose plural is another word."""
+    assert [counted(n, "file") for n in (0, 1, 2, 12_345)] == ["0 files", "1 file", "2 files", "12,345 files"]
+    assert [counted(n, "entry", "entries") for n in (1, 2)] == ["1 entry", "2 entries"]

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from spotferry.catalog.builder import CatalogueBuilder
 from spotferry.catalog.schema import COLUMNS, MONEY, RATE_COLUMNS, SCHEMA_VERSION
 from spotferry.ports.prices import CatalogueInfo, RegionSource, Source
-from spotferry.types.errors import InvalidInput, Problem
+from spotferry.types.errors import wrong
 from spotferry.types.instance import Offer
 from spotferry.types.provider import PoolRate
 
@@ -91,7 +91,7 @@ def contents_of(data: bytes, source: str) -> Contents:
             rows = connection.execute(f"SELECT {','.join(COLUMNS)} FROM offers")  # noqa: S608 (our own column names)
             return Contents([_to_offer(row) for row in rows], _rates_in(connection))
     except (sqlite3.Error, ValueError, TypeError, InvalidOperation) as error:
-        raise _invalid(source, f"is a corrupt catalogue ({error}): import or refresh it again") from error
+        raise wrong(source, f"is a corrupt catalogue ({error}): import or refresh it again") from error
 
 
 def describe_catalogue(path: Path) -> CatalogueInfo:
@@ -122,7 +122,7 @@ def describe(data: bytes, source: str) -> CatalogueInfo:
             }
             return CatalogueInfo(SCHEMA_VERSION, datetime.fromisoformat(built_at), regions)
     except (sqlite3.Error, ValueError, TypeError) as error:
-        raise _invalid(source, f"is a corrupt catalogue ({error}): import or refresh it again") from error
+        raise wrong(source, f"is a corrupt catalogue ({error}): import or refresh it again") from error
 
 
 def _rates_in(connection: sqlite3.Connection) -> list[PoolRate]:
@@ -140,12 +140,12 @@ def _bytes_of(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
-        raise _invalid(str(path), f"cannot be read: {error.strerror}") from error
+        raise wrong(str(path), f"cannot be read: {error.strerror}") from error
 
 
 def _open(data: bytes, source: str) -> sqlite3.Connection:
     if not data.startswith(b"SQLite format 3\0"):
-        raise _invalid(source, "is not a catalogue: it is no SQLite file")
+        raise wrong(source, "is not a catalogue: it is no SQLite file")
     connection = sqlite3.connect(":memory:")
     try:
         connection.deserialize(data)
@@ -159,7 +159,7 @@ def _open(data: bytes, source: str) -> sqlite3.Connection:
 def _check(connection: sqlite3.Connection, source: str) -> None:
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if version != SCHEMA_VERSION:
-        raise _invalid(source, f"is a catalogue of version {version}; this program reads version {SCHEMA_VERSION}")
+        raise wrong(source, f"is a catalogue of version {version}; this program reads version {SCHEMA_VERSION}")
     (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()
     if verdict != "ok":
         raise sqlite3.DatabaseError(verdict)
@@ -194,7 +194,3 @@ def _money(text: str | None) -> Decimal | None:
 @lru_cache(maxsize=1024)
 def _time(text: str | None) -> datetime | None:
     return None if text is None else datetime.fromisoformat(text)
-
-
-def _invalid(source: str, message: str) -> InvalidInput:
-    return InvalidInput([Problem(source, message)])

@@ -4,7 +4,7 @@ import csv
 import io
 from collections.abc import Iterator, Mapping, Sequence
 
-from spotferry.types.errors import InvalidInput, Problem
+from spotferry.types.errors import wrong
 
 Row = Mapping[str, str]
 """One row by our names of its columns; a column that the list lacks is missing, an empty cell is ""."""
@@ -41,16 +41,16 @@ def rows_of(data: bytes, source: str) -> Iterator[Row | None]:
             if cells:
                 yield _row(columns, cells)
     except csv.Error as error:
-        raise _invalid(source, f"is not a CSV: line {reader.line_num}: {error}") from error
+        raise wrong(source, f"is not a CSV: line {reader.line_num}: {error}") from error
 
 
 def _text(data: bytes, source: str) -> str:
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise _invalid(source, "is not a CSV: it is not text in UTF-8") from error
+        raise wrong(source, "is not a CSV: it is not text in UTF-8") from error
     if "\0" in text:
-        raise _invalid(source, "is not a CSV: it holds binary data")
+        raise wrong(source, "is not a CSV: it holds binary data")
     return text
 
 
@@ -60,7 +60,7 @@ def _columns(header: Sequence[str], source: str) -> list[str | None]:
     if "region" not in columns and "regions" not in columns:
         missing += _NAMES["region"]
     if missing:
-        raise _invalid(source, f"is not a price list: its first line names no column {', '.join(missing)}")
+        raise wrong(source, f"is not a price list: its first line names no column {', '.join(missing)}")
     return columns
 
 
@@ -68,7 +68,3 @@ def _row(columns: Sequence[str | None], cells: Sequence[str]) -> Row | None:
     if len(cells) > len(columns):
         return None
     return {name: cell.strip() for name, cell in zip(columns, cells, strict=False) if name is not None}
-
-
-def _invalid(source: str, message: str) -> InvalidInput:
-    return InvalidInput([Problem(source, message)])

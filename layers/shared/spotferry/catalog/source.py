@@ -17,10 +17,10 @@ from spotferry.domain.interruption_rates import told_by
 from spotferry.domain.placement import OfferIndex
 from spotferry.ports.cloud import Clock, ObjectStore
 from spotferry.ports.prices import CatalogueInfo
-from spotferry.types.base import RECORD_VERSION, Value
-from spotferry.types.errors import InvalidInput, NotFound, Problem
+from spotferry.types.base import RECORD_VERSION, Sha256, Value
+from spotferry.types.errors import InvalidInput, NotFound, wrong
+from spotferry.types.faults import sentence_of
 from spotferry.types.instance import Offer
-from spotferry.types.words import sentence_of
 
 POINTER_KEY = "catalog/current.json"
 LOOK_AGAIN_AFTER = timedelta(seconds=60)
@@ -33,7 +33,7 @@ class Pointer(Value):
 
     version: int = Field(default=RECORD_VERSION, ge=RECORD_VERSION, le=RECORD_VERSION)
     key: str
-    sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
+    sha256: Sha256
 
 
 class Origin(Protocol):
@@ -100,10 +100,10 @@ class BucketObject:
         try:
             pointer = Pointer.model_validate_json(mark)
         except ValidationError as error:
-            raise _invalid(POINTER_KEY, f"is not a pointer to a catalogue: {sentence_of(error)}") from error
+            raise wrong(POINTER_KEY, f"is not a pointer to a catalogue: {sentence_of(error)}") from error
         data = self._objects.get(pointer.key)
         if hashlib.sha256(data).hexdigest() != pointer.sha256:
-            raise _invalid(pointer.key, "does not have the digest that the pointer names")
+            raise wrong(pointer.key, "does not have the digest that the pointer names")
         return data, pointer.key
 
     def current(self) -> tuple[bytes, CatalogueInfo] | None:
@@ -187,7 +187,3 @@ def publish_file(objects: ObjectStore, data: bytes) -> Pointer:
     objects.put(pointer.key, data, "application/vnd.sqlite3")
     objects.put(POINTER_KEY, json.dumps(pointer.model_dump()).encode(), "application/json")
     return pointer
-
-
-def _invalid(source: str, message: str) -> InvalidInput:
-    return InvalidInput([Problem(source, message)])

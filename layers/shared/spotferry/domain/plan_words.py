@@ -130,8 +130,11 @@ def _asked(specs: UserInstanceSpecs, condition: str) -> str:
     value = getattr(specs, key)
     if isinstance(value, tuple):
         return f"{key} {cut(', '.join(value))}"
-    said = str(value).lower() if key == "spot" else str(value)
-    return f"{key} {value:g}" if isinstance(value, float) else f"{key} {cut(said)}"
+    if isinstance(value, bool):
+        return f"{key} {str(value).lower()}"
+    if isinstance(value, float):
+        return f"{key} {value:g}"
+    return f"{key} {cut(str(value))}"
 
 
 def _like(name: str, names: Iterable[str]) -> list[str]:

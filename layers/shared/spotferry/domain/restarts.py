@@ -6,8 +6,9 @@ from spotferry.domain.handover import Moved, attempt_of, changed
 from spotferry.domain.view import View
 from spotferry.types.job import Job, JobState
 
-FIRST_PAUSE = timedelta(seconds=1)
-"""Before the first restart; each one after it waits twice as long as the one before."""
+FIRST_PAUSE = timedelta(seconds=10)
+"""Before the first restart, as in Kubernetes; each one after it waits twice as long as the one before. Five restarts
+span five minutes: a network or a service that is away for so long does not use them up."""
 
 LONGEST_PAUSE = timedelta(minutes=5)
 """The pause grows no further."""
@@ -35,19 +36,19 @@ def restart(view: View, instance_id: str, exit_code: int, now: datetime) -> Move
     if attempt_of(view, instance_id).restarting:
         return None
     job = view.job
-    taken, pause = job.state is JobState.INTERRUPTED, _pause(job, now)
-    when = "on the next machine" if taken else f"in {pause.total_seconds():.0f} s"
-    why = f"restart {job.restarts + 1} of {job.spec.retry.max_restarts} {when}: the task ended with status {exit_code}"
+    again = f"restart {job.restarts + 1} of {job.spec.retry.max_restarts}"
     view = changed(view, instance_id, restarting=True).with_job(restarts=job.restarts + 1)
-    if not taken:
-        seconds = int(pause.total_seconds())
+    if job.state is JobState.INTERRUPTED:
+        why = f"{again} on the next machine: the task ended with status {exit_code}"
+    else:
+        seconds = _pause_seconds(job, now)
+        why = f"{again} in {seconds} s: the task ended with status {exit_code}"
         view = view.with_job(state=JobState.SETTING_UP, reason=why, deadline=None, restart_pause_seconds=seconds)
     return Moved(view, why, {"exit_code": exit_code, "restart": job.restarts + 1})
 
 
-def _pause(job: Job, now: datetime) -> timedelta:
-    """How long the next restart waits: a task that fails at once is not to use up its restarts within minutes."""
+def _pause_seconds(job: Job, now: datetime) -> int:
+    """How long the next restart waits: what makes a task fail at once may take minutes to pass."""
     ran_long = job.run_began_at is not None and now - job.run_began_at >= LONG_RUN
-    if ran_long or not job.restart_pause_seconds:
-        return FIRST_PAUSE
-    return min(2 * timedelta(seconds=job.restart_pause_seconds), LONGEST_PAUSE)
+    last = timedelta() if ran_long else timedelta(seconds=job.restart_pause_seconds)
+    return int(min(max(2 * last, FIRST_PAUSE), LONGEST_PAUSE).total_seconds())

@@ -105,8 +105,13 @@ def task_started(view: View, event: e.TaskStarted, now: datetime) -> Moved | Non
         restarting=False,
         started_at=attempt.started_at or now,
     )
-    began = {"started_at": view.job.started_at or now, "run_began_at": now}
-    view = view.with_job(state=JobState.RUNNING, reason="the task runs", deadline=None, **began)
+    view = view.with_job(
+        state=JobState.RUNNING,
+        reason="the task runs",
+        deadline=None,
+        started_at=view.job.started_at or now,
+        run_began_at=now,
+    )
     if attempt.restarting:
         message = "the task was started again"
     elif event.restored_from is None:

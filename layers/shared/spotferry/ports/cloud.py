@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from decimal import Decimal
-from typing import Protocol, runtime_checkable
+from typing import Literal, Protocol, get_args, runtime_checkable
 
 from spotferry.domain.placement import OfferIndex
 from spotferry.domain.view import Effect
@@ -263,7 +263,8 @@ class SecretStore(Protocol):
         ...
 
 
-COMMANDS = ("post_setup", "pre_checkpoint", "post_checkpoint", "pre_restore", "post_restore")
+Command = Literal["post_setup", "pre_checkpoint", "post_checkpoint", "pre_restore", "post_restore"]
+COMMANDS: tuple[Command, ...] = get_args(Command)
 """The points of a job's life that lines can be put at, beside setup and the task itself."""
 
 

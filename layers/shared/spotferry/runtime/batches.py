@@ -8,7 +8,8 @@ from pydantic import ValidationError
 from spotferry.runtime.observability import count, logger
 from spotferry.runtime.queues import Message
 from spotferry.types.errors import Conflict, InvalidInput, NotFound, NotYet, Problem, ProviderError
-from spotferry.types.words import sentence_of
+from spotferry.types.faults import sentence_of
+from spotferry.types.words import MOST_TOLD, cut
 
 
 def each_message(event: Mapping[str, Any], perform: Callable[[Message], object]) -> dict[str, Any]:  # Any: SQS's JSON
@@ -42,7 +43,7 @@ def _message(body: str) -> Message:
 
 def _performed(record: Mapping[str, Any], perform: Callable[[str], object]) -> bool:  # Any: SQS's JSON
     body = str(record.get("body", ""))
-    about = {"message_id": str(record.get("messageId", "")), "body": body[:1000]}
+    about = {"message_id": str(record.get("messageId", "")), "body": cut(body, MOST_TOLD)}
     try:
         perform(body)
     except (InvalidInput, NotFound):

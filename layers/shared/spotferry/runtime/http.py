@@ -26,8 +26,9 @@ from spotferry.types.errors import (
     StaleAttempt,
     TooLarge,
     Unauthenticated,
+    wrong,
 )
-from spotferry.types.words import problems_of
+from spotferry.types.faults import problems_of
 
 BODY_LIMIT_BYTES = 128 * 1024
 """A job file takes 64 KiB at most, and JSON may need more for the same text."""
@@ -166,15 +167,24 @@ def idempotency_key(app: Router) -> str:
     Raises:
         InvalidInput: it is not what a key can be.
     """
-    key = app.current_event.headers.get("idempotency-key", "")
-    if len(key) > _KEY_LENGTH or not key.isprintable():
-        raise InvalidInput([Problem("Idempotency-Key", f"must be at most {_KEY_LENGTH} printable characters")])
-    return key
+    key = app.current_event.headers.get("idempotency-key")
+    if key is not None and (not 0 < len(key) <= _KEY_LENGTH or not key.isprintable()):
+        raise wrong("Idempotency-Key", f"must be 1 to {_KEY_LENGTH} printable characters")
+    return key or ""
 
 
 def query(app: Router) -> Mapping[str, str]:
-    """The query string."""
-    return app.current_event.query_string_parameters
+    """The query string; an empty cursor is none, as loops over pages begin with it.
+
+    Raises:
+        InvalidInput: a parameter is empty: whoever said it meant something.
+    """
+    given = app.current_event.query_string_parameters
+    said = {name: value for name, value in given.items() if value or name != "cursor"}
+    empty = [Problem(name, "is empty; leave it out if it is not meant") for name, value in said.items() if not value]
+    if empty:
+        raise InvalidInput(empty)
+    return said
 
 
 def whole_number(app: Router, name: str, default: int, most: int) -> int:

@@ -3,22 +3,19 @@
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
-from spotferry.ports.cloud import COMMANDS, Clock, RegionSettings
+from spotferry.ports.cloud import COMMANDS, Clock, Command, RegionSettings
 from spotferry.runtime.aws_clients import Client
 from spotferry.types.errors import Misconfigured
-from spotferry.types.words import sentence_of
+from spotferry.types.faults import sentence_of
 
 _KEEP = timedelta(minutes=1)
 _BATCH = 10
 _COMMANDS = TypeAdapter(
-    dict[
-        Literal["post_setup", "pre_checkpoint", "post_checkpoint", "pre_restore", "post_restore"],
-        list[Annotated[str, Field(min_length=1, max_length=4096)]],
-    ],
+    dict[Command, list[Annotated[str, Field(min_length=1, max_length=4096)]]],
     config=ConfigDict(defer_build=True),
 )
 

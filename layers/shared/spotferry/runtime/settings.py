@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from spotferry.domain.pace import Pace
 from spotferry.domain.view import Policy
 from spotferry.types.errors import Misconfigured
-from spotferry.types.words import problems_of
+from spotferry.types.faults import problems_of
 
 _LEASES_OF_SILENCE = 1.25
 """An agent that has been silent for longer than its lease has ended its machine; a little longer, since clocks

@@ -2,9 +2,9 @@
 
 import hashlib
 import json
-from typing import Annotated, Any
+from typing import Any
 
-from pydantic import AfterValidator, Field
+from pydantic import Field
 
 from spotferry.runtime.http import Malformed, parse_json
 from spotferry.types.base import Value
@@ -12,12 +12,6 @@ from spotferry.types.errors import InvalidJobFile, Problem
 from spotferry.types.job import Upload
 from spotferry.types.job_file_reader import read_job_file
 from spotferry.usecases.submit_job import Submission
-
-
-def _text_or_object(said: object) -> object:
-    if not isinstance(said, str | dict):
-        raise ValueError("must be the text of a job file, or the same as a JSON object")  # noqa: TRY004
-    return said
 
 
 class Envelope(Value):
@@ -29,7 +23,7 @@ class Envelope(Value):
         upload: the work directory that was sent before.
     """
 
-    job_file: Annotated[Any, AfterValidator(_text_or_object)]  # Any: the file's own keys, read by its own reader
+    job_file: str | dict[str, Any]  # Any: the file's own keys, read by its own reader
     job_file_path: str = Field(default="", max_length=1024)
     upload: Upload | None = None
 

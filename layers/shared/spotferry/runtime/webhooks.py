@@ -12,7 +12,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from spotferry.runtime.http import Malformed, body_text, parse_json, query
+from spotferry.runtime.http import Malformed, body_text, parse_json
 from spotferry.runtime.observability import count, logger
 from spotferry.runtime.router import Response, Router
 from spotferry.runtime.settings import Settings
@@ -123,7 +123,7 @@ def _check_code(app: Router, settings: Settings) -> None:
     """Let only the one pass who knows the code of the subscription's address."""
     if not settings.azure_events_code_sha256:
         raise NotFound("this deployment takes no events of Azure: it has no AzureEventsCodeSha256")
-    digest = hashlib.sha256(query(app).get("code", "").encode()).hexdigest()
+    digest = hashlib.sha256(app.current_event.query_string_parameters.get("code", "").encode()).hexdigest()
     if not hmac.compare_digest(digest, settings.azure_events_code_sha256):
         raise Unauthenticated("the code is not the one that this deployment was given the digest of")
 

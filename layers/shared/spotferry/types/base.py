@@ -4,7 +4,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, AwareDatetime, BaseModel, BeforeValidator, ConfigDict, PlainSerializer
+from pydantic import AfterValidator, AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer
 
 Json = dict[str, Any]  # Any: JSON as a protocol of ours has it
 
@@ -42,6 +42,11 @@ def _in_seconds(value: datetime) -> str:
 
 Time = Annotated[AwareDatetime, PlainSerializer(_in_seconds, return_type=str, when_used="json")]
 """An aware time; RFC 3339 in JSON."""
+
+
+SHA256 = "^[0-9a-f]{64}$"
+Sha256 = Annotated[str, Field(pattern=SHA256)]
+"""A digest, in hexadecimal digits."""
 
 
 class Value(BaseModel):

@@ -32,6 +32,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import ClassVar, Literal
 
+from spotferry.types.words import MOST_PROBLEMS, counted
+
 BanScope = Literal["none", "pool", "zone", "region", "size", "family", "type", "provider"]
 """How far a refusal reaches: the pool (type, zone, market), the zone's whole market, the region's market, the very type
 in the region, the type's family in the region, the type's family in every region, or the cloud."""
@@ -52,10 +54,6 @@ class Problem:
     line: int | None = None
 
 
-_MOST_PROBLEMS = 50
-"""What a person reads, and what an answer has room for."""
-
-
 class SpotferryError(Exception):
     """The root of the tree."""
 
@@ -69,10 +67,15 @@ class InvalidInput(SpotferryError):
     """
 
     def __init__(self, problems: Sequence[Problem]) -> None:
-        more = len(problems) - _MOST_PROBLEMS
-        rest = [Problem("", f"and {more:,} more problems; mend these first")] if more > 0 else []
-        self.problems = (*problems[:_MOST_PROBLEMS], *rest)
+        more = len(problems) - MOST_PROBLEMS
+        rest = [Problem("", f"and {counted(more, 'more problem')}; mend these first")] if more > 0 else []
+        self.problems = (*problems[:MOST_PROBLEMS], *rest)
         super().__init__("; ".join(f"{p.field}: {p.message}" if p.field else p.message for p in self.problems))
+
+
+def wrong(field: str, message: str) -> InvalidInput:
+    """The refusal of one field."""
+    return InvalidInput([Problem(field, message)])
 
 
 class InvalidJobFile(InvalidInput):

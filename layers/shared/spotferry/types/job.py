@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
-from spotferry.types.base import RECORD_VERSION, Money, Record, Time, Value
+from spotferry.types.base import RECORD_VERSION, Money, Record, Sha256, Time, Value
 from spotferry.types.errors import InvalidInput, Problem
 from spotferry.types.events import CheckpointReason
 from spotferry.types.instance import SerializedInstance
@@ -51,7 +51,7 @@ class Upload(Value):
         size_bytes: its size.
     """
 
-    sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
+    sha256: Sha256
     size_bytes: int = Field(ge=1)
 
 
@@ -91,7 +91,8 @@ class Job(Record):
             one failed. 0: none is asked for.
         last_checkpoint_seconds: what the last checkpoint took from the decision to its commit; None: not known.
         last_checkpoint_paused_seconds: how long the task stood still for it; None: not known.
-        started_at: when its task first started; run_began_at when it last did.
+        started_at: when its task first started.
+        run_began_at: when its task last started.
         restarts: how often the task was started again after it had failed by itself.
         restart_pause_seconds: how long the last restart waits, or waited; 0 before the first.
         spent_usd: what its machines that are gone have cost, with their disks.
@@ -212,7 +213,7 @@ class ArchivePart(Value):
     name: str
     key: str
     size_bytes: int = Field(ge=0)
-    sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
+    sha256: Sha256
     same_as: int | None = None
 
 
@@ -221,7 +222,7 @@ class FileDigest(Value):
 
     path: str
     size_bytes: int = Field(ge=0)
-    sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
+    sha256: Sha256
 
 
 class Manifest(Record):

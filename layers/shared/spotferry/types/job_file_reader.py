@@ -6,9 +6,9 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from spotferry.types.errors import InvalidJobFile, Problem
+from spotferry.types.faults import problems_of
 from spotferry.types.job_file import JobFile
 from spotferry.types.job_file_keys import JobFileKeys
-from spotferry.types.words import problems_of
 from spotferry.types.yaml_nodes import MalformedYaml, Value
 
 MAX_BYTES = 64 * 1024

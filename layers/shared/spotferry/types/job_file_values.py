@@ -5,8 +5,9 @@ from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 
 from spotferry.types.errors import Problem
+from spotferry.types.faults import problem_at
 from spotferry.types.job_file_words import check_title, nearest
-from spotferry.types.words import problem_at, shown
+from spotferry.types.words import shown
 from spotferry.types.yaml_nodes import Entry, Value
 
 MAX_WORDS = 100

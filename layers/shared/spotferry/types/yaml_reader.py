@@ -29,6 +29,14 @@ _TOKENS = {
     "block sequence start": "a list item that is indented otherwise",
     "scalar": "a word",
 }
+_MISTAKES = {
+    "'\\t'": "is indented by a tab; YAML wants spaces",
+    "another document": "starts a second document (---); a job file is one document",
+    "expected '<document start>'": "goes on behind its end; a job file is one document",
+    "mapping values are not allowed": "mapping values are not allowed here; quote a value that contains ': '",
+}
+"""What stands in the library's words of a mistake, and ours for it."""
+_NO_YAML = "cannot be read as YAML, nor as JSON"
 _UNREADABLE = (UnicodeError, ValueError, OverflowError, RecursionError, IndexError, AttributeError)
 """What the YAML library lets escape, besides its own errors, on text that is no YAML."""
 
@@ -62,7 +70,7 @@ def _compose(text: str) -> Node | None:
     except YAMLError as error:
         _refuse(error, text)
     except _UNREADABLE as error:
-        raise MalformedYaml("cannot be read as YAML, nor as JSON") from error
+        raise MalformedYaml(_NO_YAML) from error
     return root
 
 
@@ -72,24 +80,19 @@ def _refuse(error: YAMLError, text: str) -> NoReturn:
         code = error.character if isinstance(error.character, int) else ord(str(error.character)[:1] or "\0")
         raise MalformedYaml(f"holds the control character U+{code:04X}, which no text file should", line) from error
     if not isinstance(error, MarkedYAMLError):
-        raise MalformedYaml("cannot be read as YAML, nor as JSON") from error
+        raise MalformedYaml(_NO_YAML) from error
     mark = error.problem_mark or error.context_mark
-    message = cut(_in_words(error.problem or error.context or "cannot be read as YAML"), MOST_FIELD)
-    if "'\\t'" in message:
-        message = "is indented by a tab; YAML wants spaces"
-    elif "another document" in message:
-        message = "starts a second document (---); a job file is one document"
-    elif "expected the start of a document" in message:
-        message = "goes on behind its end; a job file is one document"
-    elif "mapping values are not allowed" in message:
-        message += "; quote a value that contains ': '"
+    message = _in_words(error.problem or error.context or _NO_YAML)
     raise MalformedYaml(message, mark.line + 1 if mark else None) from error
 
 
-def _in_words(message: str) -> str:
-    """What the library says, with what it calls the parts of a text put in words."""
-    message = message.replace("the node content", "a value")
-    return _TOKEN.sub(lambda token: _TOKENS.get(token[1], "something else"), message)
+def _in_words(said: str) -> str:
+    """What the library says: the mistakes that people make in words of ours, else its own with its names replaced."""
+    for mistake, words in _MISTAKES.items():
+        if mistake in said:
+            return words
+    said = said.replace("the node content", "a value")
+    return cut(_TOKEN.sub(lambda token: _TOKENS.get(token[1], "something else"), said), MOST_FIELD)
 
 
 class _Walk:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from spotferry.ports.store import JobStore
 from spotferry.types.errors import NotFound, StaleAttempt, Unauthenticated
 from spotferry.types.instance import Attempt
+from spotferry.types.words import cut
 
 _BEARER = re.compile(r"Bearer ([A-Za-z0-9-]{1,64})\.([0-9a-f]{64})\.([0-9a-f]{64})")
 
@@ -47,7 +48,7 @@ class Authenticate:
             raise Unauthenticated("the token does not open this instance")
         self._check_key(attempt, hashlib.sha256(key.encode()).hexdigest(), hello=hello)
         if epoch is not None and epoch != attempt.epoch:
-            raise StaleAttempt(f"attempt {instance_id} is number {attempt.epoch}, not {epoch!r:.40}")
+            raise StaleAttempt(f"attempt {instance_id} is number {attempt.epoch}, not {cut(str(epoch))}")
         if attempt.is_gone:
             raise StaleAttempt(f"attempt {instance_id} has ended")
         return attempt

@@ -5,7 +5,7 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from spotferry.types.base import Record
+from spotferry.types.base import Record, Sha256
 from spotferry.types.events import CheckpointReason
 from spotferry.types.job import FileDigest
 from spotferry.usecases.hear_agent import LogChunk
@@ -16,7 +16,6 @@ _MOST_PARTS = 32
 _MOST_CHUNKS = 10_000
 """The bucket takes no more of one object."""
 
-_SHA256 = r"^[0-9a-f]{64}$"
 _LARGEST_BYTES = 5 * 1024**4
 
 
@@ -25,7 +24,7 @@ class OfferedPart(Record):
 
     name: str
     size_bytes: int | None = Field(default=None, ge=1, le=_LARGEST_BYTES)
-    sha256: str | None = Field(default=None, pattern=_SHA256)
+    sha256: Sha256 | None = None
 
 
 class Addresses(Record):
@@ -55,7 +54,7 @@ class SentPart(Record):
 
     name: str
     size_bytes: int = Field(ge=1, le=_LARGEST_BYTES)
-    sha256: str = Field(pattern=_SHA256)
+    sha256: Sha256
     upload_id: str = ""
     etags: tuple[str, ...] = Field(default=(), max_length=_MOST_CHUNKS)
     same_as: int | None = Field(default=None, ge=1)

@@ -39,8 +39,6 @@ class ReadCosts:
         for name in ("by", "since", "cursor"):
             if name in query:
                 raise InvalidInput([Problem(name, "makes no sense for one job")])
-        if not query["job"]:
-            raise InvalidInput([Problem("job", "is empty; leave it out for all jobs")])
         return self.of_job(query["job"])
 
     def __call__(self, owner: str, by: str, since: str, limit: int, cursor: str | None) -> Json:

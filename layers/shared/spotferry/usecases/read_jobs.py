@@ -175,7 +175,6 @@ def _brief(job: Job) -> Json:
         "exit_code": job.exit_code,
         "interruptions": job.interruptions,
         "checkpoint": job.checkpoint,
-        "checkpoints": job.checkpoint,
         "attempts": job.epoch,
         "parent_job_id": job.parent_job_id,
         "restored_from": job.restored_from or None,

@@ -9,6 +9,7 @@ from spotferry.domain.ownership import is_of, why_nobodys
 from spotferry.ports.cloud import Clock, CloudProvider, Clouds
 from spotferry.ports.store import JobStore, SightingStore
 from spotferry.types.errors import NotFound, SpotferryError
+from spotferry.types.faults import words_of
 from spotferry.types.instance import Attempt, Instance
 from spotferry.types.job import Job
 from spotferry.usecases.reap_rounds import Region, Rounds
@@ -89,7 +90,7 @@ class Reap:
             try:
                 _Look(self, self.clouds.provider(region[0]), region, known, reaped)()
             except Exception as error:  # noqa: BLE001 (whatever is wrong with one region, the others are not to blame)
-                reaped.problems.append(f"{' '.join(region)}: {_words(error)}")
+                reaped.problems.append(f"{' '.join(region)}: {words_of(error)}")
         return reaped
 
 
@@ -161,7 +162,3 @@ class _Look:
 
     def _name(self, machine: Instance) -> str:
         return f"{' '.join(self.region)} {machine.allocated_id}"
-
-
-def _words(error: Exception) -> str:
-    return str(error) if isinstance(error, SpotferryError) else f"{type(error).__name__}: {error}"

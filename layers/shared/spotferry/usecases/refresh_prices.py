@@ -11,7 +11,8 @@ from threading import Event
 
 from spotferry.ports.cloud import Clock, RegionStore
 from spotferry.ports.prices import CatalogueDraft, CatalogueInfo, Catalogues, Note, PriceSources
-from spotferry.types.errors import Misconfigured, ProviderUnavailable, SpotferryError
+from spotferry.types.errors import Misconfigured, ProviderUnavailable
+from spotferry.types.faults import words_of
 from spotferry.types.instance import Offer
 from spotferry.types.provider import PoolRate, PricingModel, TellsInterruptionRates
 from spotferry.usecases.sound_offers import sound_offers
@@ -132,7 +133,7 @@ class RefreshPrices:
                     wanted = sorted({*wanted, *model.regions()}) if self.everywhere else wanted
                 except Exception as error:  # noqa: BLE001 (whatever one cloud does, the others are not to blame)
                     for region in sorted({*wanted, *self._known(draft, provider)}):
-                        draft.keep(provider, region, begun, _words(error))
+                        draft.keep(provider, region, begun, words_of(error))
                         draft.keep_rates(provider, region)
                     continue
                 for region in wanted:
@@ -157,7 +158,7 @@ class RefreshPrices:
                 try:
                     draft.take(provider, region, future.result(), begun)
                 except Exception as error:  # noqa: BLE001 (as above)
-                    draft.keep(provider, region, begun, _words(error))
+                    draft.keep(provider, region, begun, words_of(error))
         except TimeoutError:
             stop.set()
             for provider, region in reading.values():
@@ -174,7 +175,7 @@ def _settle_rates(
             try:
                 draft.take_rates(future.result())
             except Exception as error:  # noqa: BLE001 (rates that cannot be read do no harm to prices)
-                oddities[provider].note(region, NO_RATES, f"{region}: {_words(error)}")
+                oddities[provider].note(region, NO_RATES, f"{region}: {words_of(error)}")
                 draft.keep_rates(provider, region)
     except TimeoutError:
         stop.set()
@@ -234,10 +235,6 @@ def _until(stop: Event, offers: Iterator[Offer]) -> Iterator[Offer]:
         if stop.is_set():
             return
         yield offer
-
-
-def _words(error: Exception) -> str:
-    return str(error) if isinstance(error, SpotferryError) else f"{type(error).__name__}: {error}"
 
 
 def _stale(info: CatalogueInfo, places: Sequence[Place], now: datetime) -> list[str]:

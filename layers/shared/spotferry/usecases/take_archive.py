@@ -10,7 +10,7 @@ from spotferry.domain.owed import owed
 from spotferry.domain.view import View
 from spotferry.ports.cloud import ObjectStore
 from spotferry.types.base import Json
-from spotferry.types.errors import Conflict, IllegalTransition, InvalidInput, Problem, StaleAttempt
+from spotferry.types.errors import Conflict, IllegalTransition, InvalidInput, StaleAttempt, wrong
 from spotferry.types.instance import Attempt
 from spotferry.types.job import ArchivePart, JobState, Manifest
 from spotferry.usecases.archive_calls import Addresses, Commit, MoreAddresses, OfferedPart, SentPart
@@ -187,9 +187,9 @@ class TakeArchive:
         checkpoint = next((c for c in known if c.pruned_at is None), None)
         same = next((p for p in checkpoint.manifest.parts if p.name == part.name), None) if checkpoint else None
         if same is None or (same.sha256, same.size_bytes) != (part.sha256, part.size_bytes):
-            raise _wrong("parts.same_as", f"checkpoint {part.same_as} of this job has no such part {part.name}")
+            raise wrong("parts.same_as", f"checkpoint {part.same_as} of this job has no such part {part.name}")
         if self.objects.head(same.key) != same.size_bytes:
-            raise _wrong("parts.same_as", f"{part.name} of checkpoint {part.same_as} left the bucket: send it")
+            raise wrong("parts.same_as", f"{part.name} of checkpoint {part.same_as} left the bucket: send it")
         return same.model_copy(update={"same_as": part.same_as})
 
     def _sent(self, prefix: str, part: SentPart) -> ArchivePart:
@@ -198,9 +198,9 @@ class TakeArchive:
         self.objects.complete_multipart(key, part.upload_id, part.etags)
         size = self.objects.head(key)
         if size != part.size_bytes:
-            raise _wrong("parts.size_bytes", f"{part.name}: {part.size_bytes} said, {size} came")
+            raise wrong("parts.size_bytes", f"{part.name}: {part.size_bytes} said, {size} came")
         if size <= _VERIFIED_BYTES and hashlib.sha256(self.objects.get(key)).hexdigest() != part.sha256:
-            raise _wrong("parts.sha256", f"{part.name}: what came has another digest")
+            raise wrong("parts.sha256", f"{part.name}: what came has another digest")
         return ArchivePart(name=part.name, key=key, size_bytes=part.size_bytes, sha256=part.sha256)
 
     def _record(
@@ -229,7 +229,7 @@ class TakeArchive:
         """What was on its way for so long that a later checkpoint overtook it holds less work than that one."""
         newest = next(iter(self.change.store.checkpoints(attempt.job_id)), None)
         if newest is not None and begun_later(newest.manifest_key, key, self.change.clock()):
-            raise _wrong("nonce", f"checkpoint {newest.number}, which was begun later, counts already")
+            raise wrong("nonce", f"checkpoint {newest.number}, which was begun later, counts already")
 
     def _manifest(self, attempt: Attempt, commit: Commit, parts: tuple[ArchivePart, ...], view: View) -> Manifest:
         is_checkpoint = commit.kind == "checkpoint"
@@ -253,15 +253,11 @@ class TakeArchive:
         )
 
 
-def _wrong(field: str, message: str) -> InvalidInput:
-    return InvalidInput([Problem(field, message)])
-
-
 def _check_sizes(parts: Sequence[OfferedPart]) -> None:
     for part in parts:
         if part.size_bytes is not None and part.size_bytes > _LARGEST_PART_BYTES:
             message = f"{part.name} has {part.size_bytes} bytes, and at most {_LARGEST_PART_BYTES} can be stored in one"
-            raise _wrong("parts.size_bytes", f"{message}: keep less in the work directory")
+            raise wrong("parts.size_bytes", f"{message}: keep less in the work directory")
 
 
 def _event(attempt: Attempt, manifest: Manifest, key: str) -> e.Event:

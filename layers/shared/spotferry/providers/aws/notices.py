@@ -8,9 +8,11 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 
+from spotferry.providers.announcements import mapping_in, text_in
 from spotferry.providers.aws.states import NOTICE, STATES
-from spotferry.types.errors import InvalidInput, Problem
+from spotferry.types.errors import wrong
 from spotferry.types.events import Notice, NoticeKind, ProviderEvent
+from spotferry.types.words import shown
 
 PROVIDER = "aws"
 _ID_LIMIT = 64
@@ -29,8 +31,8 @@ def parse(envelope: Mapping[str, object]) -> tuple[Notice, ...] | None:
 
 
 def _take_back(envelope: Mapping[str, object]) -> tuple[Notice, ...]:
-    detail = _mapping(envelope, "detail")
-    action = _text(detail, "instance-action", "detail.")
+    detail = mapping_in(envelope, "detail")
+    action = text_in(detail, "instance-action", "detail.")
     at = _time(envelope, "time")
     # Hibernation begins with the warning: no time is left.
     notice = timedelta() if action == "hibernate" else NOTICE
@@ -39,29 +41,29 @@ def _take_back(envelope: Mapping[str, object]) -> tuple[Notice, ...]:
 
 
 def _rebalance(envelope: Mapping[str, object]) -> tuple[Notice, ...]:
-    instance_id = _instance_id(_mapping(envelope, "detail"))
+    instance_id = _instance_id(mapping_in(envelope, "detail"))
     return (_notice(envelope, NoticeKind.REBALANCE, instance_id, "rebalance-recommendation"),)
 
 
 def _state_change(envelope: Mapping[str, object]) -> tuple[Notice, ...]:
-    detail = _mapping(envelope, "detail")
-    said = _text(detail, "state", "detail.")
+    detail = mapping_in(envelope, "detail")
+    said = text_in(detail, "state", "detail.")
     if said not in STATES:
-        raise _wrong("detail.state", f"{said!r} is not a state of EC2: {', '.join(STATES)}")
+        raise wrong("detail.state", f"{shown(said)} is not a state of EC2: {', '.join(STATES)}")
     return (_notice(envelope, NoticeKind.STATE_CHANGE, _instance_id(detail), said, state=STATES[said]),)
 
 
 def _health(envelope: Mapping[str, object]) -> tuple[Notice, ...]:
     """One notice a machine: an event of AWS Health may name several, and things that are no machines."""
-    detail = _mapping(envelope, "detail")
+    detail = mapping_in(envelope, "detail")
     scheduled = detail.get("service") == "EC2" and detail.get("eventTypeCategory") == "scheduledChange"
     if not scheduled or detail.get("statusCode") == "closed":
         return ()
-    code = _text(detail, "eventTypeCode", "detail.")
+    code = text_in(detail, "eventTypeCode", "detail.")
     deadline = _time(detail, "startTime", "detail.")
     entities = detail.get("affectedEntities", ())
     if not isinstance(entities, list | tuple):
-        raise _wrong("detail.affectedEntities", "must be a list")
+        raise wrong("detail.affectedEntities", "must be a list")
     ids = [str(entity.get("entityValue", "")) for entity in entities if isinstance(entity, Mapping)]
     return tuple(
         _notice(envelope, NoticeKind.MAINTENANCE, i, code, deadline=deadline) for i in ids if i.startswith("i-")
@@ -81,7 +83,7 @@ def _notice(
     return Notice(
         kind=kind,
         provider=PROVIDER,
-        region=_text(envelope, "region"),
+        region=text_in(envelope, "region"),
         event=ProviderEvent(
             instance_id=instance_id,
             fault_code=code,
@@ -95,43 +97,25 @@ def _notice(
 
 
 def _instance_id(detail: Mapping[str, object]) -> str:
-    instance_id = _text(detail, "instance-id", "detail.")
+    instance_id = text_in(detail, "instance-id", "detail.")
     if not instance_id.startswith("i-") or len(instance_id) > _ID_LIMIT:
-        raise _wrong("detail.instance-id", f"{instance_id[:_ID_LIMIT]!r} is not the id of a machine")
+        raise wrong("detail.instance-id", f"{shown(instance_id)} is not the id of a machine")
     return instance_id
-
-
-def _mapping(source: Mapping[str, object], key: str) -> Mapping[str, object]:
-    value = source.get(key)
-    if not isinstance(value, Mapping):
-        raise _wrong(key, "must be an object")
-    return value
-
-
-def _text(source: Mapping[str, object], key: str, prefix: str = "") -> str:
-    value = source.get(key)
-    if not isinstance(value, str) or not value:
-        raise _wrong(prefix + key, "must be a text that is not empty")
-    return value
 
 
 def _time(source: Mapping[str, object], key: str, prefix: str = "") -> datetime | None:
     """An instant as RFC 3339 (the bus) or as RFC 1123 (AWS Health); None when the key is not there."""
     if key not in source:
         return None
-    text = _text(source, key, prefix)
+    text = text_in(source, key, prefix)
     try:
         instant = datetime.fromisoformat(text) if text[:1].isdigit() else parsedate_to_datetime(text)
         aware = instant if instant.tzinfo else instant.replace(tzinfo=UTC)
     except ValueError as error:
-        raise _wrong(prefix + key, f"{text[:40]!r} is not a time") from error
+        raise wrong(prefix + key, f"{shown(text)} is not a time") from error
     if not _FIRST_YEAR < aware.year < _LAST_YEAR:
-        raise _wrong(prefix + key, f"{text[:40]!r} is no time in EC2's life")
+        raise wrong(prefix + key, f"{shown(text)} is no time in EC2's life")
     return aware
-
-
-def _wrong(field: str, message: str) -> InvalidInput:
-    return InvalidInput([Problem(field, message)])
 
 
 _PARSERS: Mapping[tuple[str, str], Callable[[Mapping[str, object]], tuple[Notice, ...]]] = {

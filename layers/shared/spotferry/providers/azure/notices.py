@@ -9,13 +9,14 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from types import MappingProxyType
 
+from spotferry.providers.announcements import mapping_in, text_in
 from spotferry.providers.azure.names import vm_id
-from spotferry.types.errors import InvalidInput, Problem
+from spotferry.types.errors import wrong
 from spotferry.types.events import Notice, NoticeKind, ProviderEvent
+from spotferry.types.words import shown
 
 PROVIDER = "azure"
 _KINDS = "Microsoft.ResourceNotifications.HealthResources."
-_WORD_LIMIT = 100
 # Near either end of the calendar reckoning with times overflows.
 _FIRST_YEAR, _LAST_YEAR = 2000, 9000
 
@@ -69,11 +70,8 @@ def _properties(envelope: Mapping[str, object]) -> Mapping[str, object]:
     found = envelope
     path = ""
     for part in ("data", "resourceInfo", "properties"):
-        path = f"{path}.{part}".lstrip(".")
-        inner = found.get(part)
-        if not isinstance(inner, Mapping):
-            raise _wrong(path, "must be an object")
-        found = inner
+        found = mapping_in(found, part, path)
+        path = f"{path}{part}."
     return found
 
 
@@ -91,21 +89,14 @@ def _at(envelope: Mapping[str, object]) -> datetime | None:
     try:
         instant = datetime.fromisoformat(str(text))
     except ValueError as error:
-        raise _wrong(key, f"{str(text)[:40]!r} is not a time") from error
+        raise wrong(key, f"{shown(str(text))} is not a time") from error
     if instant.tzinfo is None or not _FIRST_YEAR < instant.year < _LAST_YEAR:
-        raise _wrong(key, f"{str(text)[:40]!r} is no time of an event")
+        raise wrong(key, f"{shown(str(text))} is no time of an event")
     return instant
 
 
 def _text(properties: Mapping[str, object], key: str) -> str:
-    value = properties.get(key)
-    if not isinstance(value, str) or not value:
-        raise _wrong(f"data.resourceInfo.properties.{key}", "must be a text that is not empty")
-    return value
-
-
-def _wrong(field: str, message: str) -> InvalidInput:
-    return InvalidInput([Problem(field, message[:_WORD_LIMIT])])
+    return text_in(properties, key, "data.resourceInfo.properties.")
 
 
 _PARSERS: Mapping[str, Callable[[Mapping[str, object], datetime | None], tuple[Notice, ...]]] = {

@@ -44,9 +44,13 @@ _SERIES: Mapping[str, GpuModel] = {
     r"NG\d+adm?s_V620_v1": GpuModel("V620", AMD, 32_768),
 }
 _MODELS = {re.compile(rf"Standard_{series}", re.IGNORECASE): model for series, model in _SERIES.items()}
-_VCPUS_OF_A_WHOLE_GPU: Mapping[str, int] = {"MI25": 32, "V620": 32}
-"""Where a machine may have a part of a GPU: with so many vCPUs it has the whole one."""
-_A10_WHOLE: Mapping[str, int] = {"_v4": 16, "_v5": 36}
+_VCPUS_OF_A_WHOLE_GPU: Mapping[tuple[str, str], int] = {
+    ("MI25", "_v4"): 32,
+    ("V620", "_v620_v1"): 32,
+    ("A10", "_a10_v4"): 16,
+    ("A10", "_a10_v5"): 36,
+}
+"""Where a machine may have a part of a GPU, by model and version: with so many vCPUs it has the whole one."""
 
 
 def gpu_model(machine_type: str) -> GpuModel | None:
@@ -56,11 +60,8 @@ def gpu_model(machine_type: str) -> GpuModel | None:
 
 def vram_mib(machine_type: str, model: GpuModel, count: int) -> int:
     """The GPU memory that the machine sees: less than a whole GPU's where it has a part of one."""
-    vcpus_of_whole = _VCPUS_OF_A_WHOLE_GPU.get(model.name, 0)
-    if model.name == "A10":
-        vcpus_of_whole = _A10_WHOLE.get(machine_type[-3:].lower(), 0)
     named = azure_type(machine_type)
-    vcpus = named.size if named else 0
-    if not vcpus_of_whole or not vcpus or vcpus >= vcpus_of_whole:
+    vcpus_of_whole = _VCPUS_OF_A_WHOLE_GPU.get((model.name, named.version.lower())) if named else None
+    if named is None or vcpus_of_whole is None or named.size >= vcpus_of_whole:
         return count * model.vram_mib
-    return model.vram_mib * vcpus // vcpus_of_whole
+    return model.vram_mib * named.size // vcpus_of_whole

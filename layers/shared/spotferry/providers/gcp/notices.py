@@ -9,9 +9,11 @@ import re
 from collections.abc import Mapping
 from datetime import datetime
 
+from spotferry.providers.announcements import mapping_in, text_in
 from spotferry.providers.gcp.states import PREEMPTED
-from spotferry.types.errors import InvalidInput, Problem
+from spotferry.types.errors import wrong
 from spotferry.types.events import Notice, NoticeKind, ProviderEvent
+from spotferry.types.words import shown
 
 PROVIDER = "gcp"
 AUDIT_LOG = "google.cloud.audit.log.v1.written"
@@ -29,11 +31,11 @@ def parse(envelope: Mapping[str, object]) -> tuple[Notice, ...] | None:
     """
     if envelope.get("type") != AUDIT_LOG:
         return None
-    entry = _mapping(envelope, "data", "")
-    payload = _mapping(entry, "protoPayload", "data.")
+    entry = mapping_in(envelope, "data", "")
+    payload = mapping_in(entry, "protoPayload", "data.")
     if payload.get("methodName") != PREEMPTED or payload.get("serviceName") != _SERVICE:
         return ()
-    region, name = _machine(_text(payload, "resourceName", "data.protoPayload."))
+    region, name = _machine(text_in(payload, "resourceName", "data.protoPayload."))
     at = _time(entry, "timestamp", "data.")
     # The machine is on its way out when the log is written: no time is left.
     event = ProviderEvent(
@@ -50,35 +52,17 @@ def _machine(resource: str) -> tuple[str, str]:
     found = _RESOURCE.fullmatch(resource)
     zone = _ZONE.fullmatch(found[1]) if found else None
     if found is None or zone is None:
-        raise _wrong("data.protoPayload.resourceName", f"{resource[:100]!r} is not the name of a machine")
+        raise wrong("data.protoPayload.resourceName", f"{shown(resource)} is not the name of a machine")
     return zone[1], found[2]
 
 
-def _mapping(source: Mapping[str, object], key: str, prefix: str) -> Mapping[str, object]:
-    value = source.get(key)
-    if not isinstance(value, Mapping):
-        raise _wrong(prefix + key, "must be an object")
-    return value
-
-
-def _text(source: Mapping[str, object], key: str, prefix: str) -> str:
-    value = source.get(key)
-    if not isinstance(value, str) or not value:
-        raise _wrong(prefix + key, "must be a text that is not empty")
-    return value
-
-
 def _time(source: Mapping[str, object], key: str, prefix: str) -> datetime:
-    text = _text(source, key, prefix)
+    text = text_in(source, key, prefix)
     try:
         at = datetime.fromisoformat(text)
         at.timestamp()
     except (ValueError, OverflowError) as error:
-        raise _wrong(prefix + key, f"{text[:40]!r} is not a time") from error
+        raise wrong(prefix + key, f"{shown(text)} is not a time") from error
     if at.tzinfo is None:
-        raise _wrong(prefix + key, f"{text[:40]!r} names no time zone")
+        raise wrong(prefix + key, f"{shown(text)} names no time zone")
     return at
-
-
-def _wrong(field: str, message: str) -> InvalidInput:
-    return InvalidInput([Problem(field, message)])
