@@ -62,8 +62,8 @@ class Closing:
         self._report_released(order, number)
 
     def _leave(self, job: Job, order: Order) -> Optional[int]:
-        """Leave a started task in a checkpoint. One that ended before we told it to has a result instead, and may have to
-        be started again from it.
+        """Leave a started task in a checkpoint. One that ended before we told it to has a result instead, and may
+        have to be started again from it.
         """
 
         def check() -> None:
