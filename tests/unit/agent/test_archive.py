@@ -16,8 +16,8 @@ from spotferry.agent.archive import add_file, pack, tree
 from spotferry.agent.codec import BLOCK_BYTES
 from spotferry.agent.entries import EntryFile
 from spotferry.agent.errors import ArchiveInvalid, Ended, Order
+from spotferry.agent.removal import remove
 from spotferry.agent.unpack import unpack
-from spotferry.agent.world import remove
 
 
 def nothing() -> None:

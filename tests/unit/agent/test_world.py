@@ -12,7 +12,7 @@ from spotferry.agent import world as world_module
 from spotferry.agent.errors import StepFailed
 from spotferry.agent.outputs import matching
 from spotferry.agent.settings import Places
-from spotferry.agent.world import World, checked_variables, is_self_link, remove
+from spotferry.agent.world import World, checked_variables, is_self_link
 
 
 @pytest.fixture
@@ -117,17 +117,6 @@ def test_variables_that_no_process_can_have_are_refused() -> None:
     assert "hidden" not in str(refused.value)
     with pytest.raises(StepFailed, match="B"):
         checked_variables({"B": "a\0b"})
-
-
-def test_remove_takes_whatever_is_there(tmp_path: Path) -> None:
-    """A file, a link, nothing; what a link points to stays."""
-    filled(tmp_path, "d/file")
-    (tmp_path / "link").symlink_to("d")
-    for name in ("link", "nothing"):
-        remove(tmp_path / name)
-    assert (tmp_path / "d" / "file").exists()
-    remove(tmp_path / "d")
-    assert not any(tmp_path.iterdir())
 
 
 def test_outputs_by_pattern(tmp_path: Path) -> None:
