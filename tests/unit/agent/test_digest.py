@@ -6,7 +6,6 @@ import threading
 
 import pytest
 
-from spotferry.agent import digest as digest_module
 from spotferry.agent.digest import Digest
 
 LOT = 512 * 1024
@@ -30,14 +29,14 @@ class Breaking:
 
     def hexdigest(self) -> str:
         """Of what was taken."""
-        return hashlib.sha256(b"".join(self.taken)).hexdigest()
+        return f"of {len(self.taken)}"
 
 
 @pytest.fixture
 def breaking(monkeypatch: pytest.MonkeyPatch) -> Breaking:
     """The hash of every digest of the test."""
     made = Breaking()
-    monkeypatch.setattr(digest_module.hashlib, "sha256", lambda: made)
+    monkeypatch.setattr(hashlib, "sha256", lambda: made)
     return made
 
 

@@ -261,6 +261,18 @@ def test_a_link_above_an_entry_is_not_followed(tmp_path: Path) -> None:
                 assert (entries.listing("d/x/deeper"), entries.listing("d/x")) == ([], [])
 
 
+@pytest.mark.parametrize("call", ["walk", "list"])
+def test_a_link_is_no_directory_whatever_the_kernel_calls_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, call: str
+) -> None:
+    """ENOTDIR or ELOOP: what was in the directory is gone."""
+    root, path = work_dir(tmp_path, "directory")
+    refuse(monkeypatch, path / "below" if call == "walk" else path, call, errno.ELOOP)
+    with Entries(root) as entries, entries.look("d/x/below" if call == "walk" else "d/none") as found:
+        assert found is None
+        assert entries.listing("d/x" if call == "list" else "d/x/below") == []
+
+
 def test_a_tree_longer_than_any_path_is_archived(tmp_path: Path) -> None:
     """The system takes paths of 4096 bytes; what is deeper is read, comes back, and goes."""
     root, back = tmp_path / "work", tmp_path / "back"

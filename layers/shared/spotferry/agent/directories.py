@@ -4,6 +4,7 @@ and how long the path to one is does not matter.
 
 from __future__ import annotations
 
+import errno
 import os
 from collections import deque
 from pathlib import Path
@@ -63,12 +64,21 @@ class Directories:
             os.close(self._way.pop()[1])
         at, descriptor = self._way[-1] if self._way else ("", self.root())
         for step in filter(None, directory[len(at) :].split("/")):
-            descriptor = os.open(step, _BELOW, dir_fd=descriptor)
+            descriptor = _opened(step, descriptor)
             at = f"{at}/{step}" if at else step
             self._way.append((at, descriptor))
             if len(self._way) > _MOST_OPEN:
                 os.close(self._way.popleft()[1])
         return descriptor, name
+
+
+def _opened(name: str, parent: int) -> int:
+    try:
+        return os.open(name, _BELOW, dir_fd=parent)
+    except OSError as error:
+        if error.errno == errno.ELOOP:  # what some kernels say of a link
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), name) from error
+        raise
 
 
 def _leads_to(way: str, directory: str) -> bool:

@@ -113,7 +113,7 @@ class Entries:
             parent, name = self._directories.above(below)
             return _listed(parent, name or ".")
         except OSError as error:
-            if below and error.errno in VANISHED:
+            if below and error.errno in (*VANISHED, errno.ELOOP):
                 return []
             raise Unreadable(below or ".", error) from error
 
