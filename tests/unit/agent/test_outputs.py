@@ -43,6 +43,8 @@ def test_what_is_named_through_a_link_comes_under_its_own_path(tmp_path: Path) -
     (root / "around").symlink_to(f"../{root.name}/runs")
     assert matching(root, ["latest/model"]) == ["latest", "runs/7/model"]
     assert matching(root, ["latest/logs/*"]) == ["latest", "runs/7/log/x", "runs/7/logs"]
+    (root / "w").symlink_to(".")
+    assert matching(root, ["w/other"]) == ["other", "w"]
     assert matching(root, ["around/7/log"]) == ["around", "runs/7/log", "runs/7/log/x"]
 
 
