@@ -118,10 +118,11 @@ def restore(archive: Path, target: Path) -> dict[str, Any]:  # Any: JSON
         """What the bucket answers."""
 
         status = 200
+        length = None
 
         def __init__(self) -> None:
             self._file = archive.open("rb")
-            self.read, self.close = self._file.read, self._file.close
+            self.read1, self.close = self._file.read1, self._file.close
 
     incoming.open_url = cast("Any", lambda _request: Answer())  # Any: a stand-in
     began_at = time.monotonic()

@@ -24,7 +24,7 @@ from local.machine_users import MachineUser, MachineUsers
 from local.market import Market
 from local.market_model import INTERNAL_ERROR, EventKind, Machine, MachineState, MarketEvent
 from local.metadata import SERVICES, MetadataService
-from local.removal import remove_tree
+from spotferry.agent.removal import remove
 
 __all__ = ["Metal", "all_machine_processes", "processes_of"]
 
@@ -159,7 +159,8 @@ class Metal:
         assert body.process.stdin is not None, "the mains are a pipe"
         body.process.stdin.close()
         body.metadata.close()
-        remove_tree(body.home.folder)
+        with contextlib.suppress(OSError):  # what will not go is in nobody's way
+            remove(body.home.folder)
         self._users.give_back(body.user)
 
     def _machine_lock(self, allocated_id: str) -> threading.Lock:

@@ -17,9 +17,9 @@ from local.deploy import REGION, client, deploy, set_up_keys, set_up_regions
 from local.machine_image import MachineImage
 from local.offers import load_catalogue, load_market
 from local.other_offers import network_of, regions_of
-from local.removal import remove_tree
 from local.services import Service, StartError, answers, clean_environment, free_port
 from local.template import Template
+from spotferry.agent.removal import remove
 
 DEFAULT_STATE_DIR = Path(".spotferry")
 LAUNCH_REGIONS = ("us-east-1", "us-west-2", "eu-west-1")
@@ -183,7 +183,8 @@ def _end(folder: Path) -> None:
         service.end()
     (folder / "stack.json").unlink(missing_ok=True)
     for leftover in ("emulator", "tmp", "cloud"):
-        remove_tree(folder / leftover)
+        with contextlib.suppress(OSError):  # what will not go is in nobody's way
+            remove(folder / leftover)
 
 
 def _start(folder: Path, options: Options) -> Stack:

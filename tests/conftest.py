@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from local.removal import remove_tree
 from local.services import Service, clean_environment, free_port
+from spotferry.agent.removal import remove
 
 
 @pytest.fixture(scope="session")
@@ -43,4 +43,4 @@ def deep_tree(tmp_path: Path) -> Iterator[Path]:
         os.fchdir(begun)
         os.close(begun)
     yield top
-    remove_tree(top)
+    remove(top)

@@ -87,6 +87,7 @@ class Answer(io.BytesIO):
     """What the bucket answers."""
 
     status = 200
+    length = None
 
 
 class Agent:

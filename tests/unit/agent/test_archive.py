@@ -16,8 +16,8 @@ from spotferry.agent.archive import add_file, pack, tree
 from spotferry.agent.codec import BLOCK_BYTES
 from spotferry.agent.entries import EntryFile
 from spotferry.agent.errors import ArchiveInvalid, Ended, Order
-from spotferry.agent.unpack import unpack
-from spotferry.agent.world import remove
+from spotferry.agent.removal import remove
+from spotferry.agent.unpack import Forward, unpack
 
 
 def nothing() -> None:
@@ -188,6 +188,25 @@ def test_link_is_replaced_not_followed(tmp_path: Path) -> None:
     unpack(io.BytesIO(made(tmp_path / "a.tar.gz", entries, b"new").read_bytes()), target, None, nothing)
     assert (tmp_path / "victim").read_text() == "safe"
     assert (target / "x").read_bytes() == b"new"
+
+
+def test_no_more_than_a_block_is_asked_of_a_stream_at_once() -> None:
+    """Also where tar skips what nobody wants: a foreign stream makes room for all that it is asked for."""
+    asked: list[int] = []
+
+    class Endless:
+        """Gives whatever is asked of it."""
+
+        def read(self, size: int = -1) -> bytes:
+            """Zeros."""
+            asked.append(size)
+            return bytes(min(size, 300_000))
+
+    stream = Forward(Endless())
+    assert stream.seek(20 * BLOCK_BYTES) == stream.tell() == 20 * BLOCK_BYTES
+    assert len(stream.read(3 * BLOCK_BYTES)) == 3 * BLOCK_BYTES
+    assert len(stream.some(5 * BLOCK_BYTES)) == 300_000
+    assert 0 < max(asked) <= BLOCK_BYTES
 
 
 @pytest.mark.parametrize("keep", [0, 1, 20, 50_000, -9, -1])

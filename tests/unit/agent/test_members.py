@@ -6,6 +6,7 @@ import os
 import random
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spotferry.agent import zstd
-from spotferry.agent.codec import BLOCK_BYTES, GZIP, ZSTD, Codec, fastest
+from spotferry.agent.codec import BLOCK_BYTES, GZIP, LONGEST_MEMBER_BYTES, ZSTD, Bytes, Codec, Pieces, fastest
 from spotferry.agent.errors import ArchiveInvalid, Ended, Order
 from spotferry.agent.members import Zipper, unzip
 
@@ -155,6 +156,30 @@ def test_small_files_shrink_together() -> None:
         assert len(together) < (1 + 10 * size / BLOCK_BYTES) * 1.5 * alone
         with unzip(io.BytesIO(together)) as plain:
             assert plain.read() == piece * 10
+
+
+def test_whole_blocks_are_not_copied() -> None:
+    """However many come in one write, also after something small; what is left of it waits for more."""
+    seen: list[Bytes] = []
+
+    def stored(block: Bytes) -> Pieces | None:
+        seen.append(block)
+        return ZSTD.stored(block)
+
+    noise = os.urandom(3 * BLOCK_BYTES + 5)
+    content = zipped(replace(ZSTD, stored=stored), b"head", noise, b"tail", noise[:BLOCK_BYTES])
+    assert [len(block) for block in seen] == [4, *[BLOCK_BYTES] * 3, 9, BLOCK_BYTES]
+    assert all(isinstance(block, memoryview) and block.obj is noise for block in seen[1:4])
+    with unzip(io.BytesIO(content)) as plain:
+        assert plain.read() == b"head" + noise + b"tail" + noise[:BLOCK_BYTES]
+
+
+@BOTH
+def test_no_member_is_longer_than_a_reader_accepts(codec: Codec) -> None:
+    """As the protocol states it: whatever is in a block."""
+    for block in (os.urandom(BLOCK_BYTES), bytes(BLOCK_BYTES), MIXED[-BLOCK_BYTES:]):
+        for member in (codec.pack(block), codec.stored(block) or ()):
+            assert sum(map(len, member[1:])) <= LONGEST_MEMBER_BYTES == 1_114_112
 
 
 def test_a_damaged_stream_is_refused() -> None:

@@ -1,4 +1,4 @@
-"""The task's world, its outputs, and the machine."""
+"""The task's world, and the machine."""
 
 import os
 import pwd
@@ -10,9 +10,8 @@ import pytest
 from spotferry.agent import machine
 from spotferry.agent import world as world_module
 from spotferry.agent.errors import StepFailed
-from spotferry.agent.outputs import matching
 from spotferry.agent.settings import Places
-from spotferry.agent.world import World, checked_variables, is_self_link, remove
+from spotferry.agent.world import World, checked_variables, is_self_link
 
 
 @pytest.fixture
@@ -117,37 +116,6 @@ def test_variables_that_no_process_can_have_are_refused() -> None:
     assert "hidden" not in str(refused.value)
     with pytest.raises(StepFailed, match="B"):
         checked_variables({"B": "a\0b"})
-
-
-def test_remove_takes_whatever_is_there(tmp_path: Path) -> None:
-    """A file, a link, nothing; what a link points to stays."""
-    filled(tmp_path, "d/file")
-    (tmp_path / "link").symlink_to("d")
-    for name in ("link", "nothing"):
-        remove(tmp_path / name)
-    assert (tmp_path / "d" / "file").exists()
-    remove(tmp_path / "d")
-    assert not any(tmp_path.iterdir())
-
-
-def test_outputs_by_pattern(tmp_path: Path) -> None:
-    """Globs, whole directories, `**`; each entry once, in order; what is not there adds nothing."""
-    root = filled(tmp_path / "w", "a.txt", "b.bin", "out/1/x", "out/2", ".hidden")
-    assert matching(root, ["*.txt", "out/", "out/2", "missing"]) == ["a.txt", "out", "out/1", "out/1/x", "out/2"]
-    assert matching(root, ["**/x"]) == ["out/1/x"]
-    assert matching(root, ["./b.*"]) == ["b.bin"]
-    assert set(matching(root, ["."])) >= {".hidden", "a.txt", "out/1/x"}
-
-
-def test_outputs_stay_in_the_work_directory(tmp_path: Path) -> None:
-    """Neither a pattern nor a link leads out of it."""
-    root = filled(tmp_path / "w", "in")
-    filled(tmp_path / "elsewhere", "secret")
-    (root / "link").symlink_to("../elsewhere")
-    assert matching(root, ["link/*", "link"]) == ["link"]
-    for pattern in ("../elsewhere/*", "/etc/passwd", "a/../../b"):
-        with pytest.raises(ValueError, match="leaves"):
-            matching(root, [pattern])
 
 
 def test_facts_are_text() -> None:

@@ -11,7 +11,7 @@ from typing import Callable, Dict, Iterable, Iterator, List, Tuple
 from spotferry.agent.broker import Json
 from spotferry.agent.clock import Check
 from spotferry.agent.codec import BLOCK_BYTES, GZIP, Bytes, Codec
-from spotferry.agent.entries import EntryFile, Found, listing, look
+from spotferry.agent.entries import Entries, EntryFile, Found
 from spotferry.agent.members import Zipper
 
 _ARCHIVED = (stat.S_ISREG, stat.S_ISDIR, stat.S_ISLNK, stat.S_ISFIFO)
@@ -26,21 +26,22 @@ def tree(root: Path, below: str = "") -> Iterator[str]:
     Raises:
         Unreadable: a directory cannot be listed.
     """
-    open_directories = [_entries(root, below)]
-    while open_directories:  # no recursion: a tree may be deeper than the interpreter's stack
-        entry = next(open_directories[-1], None)
-        if entry is None:
-            open_directories.pop()
-            continue
-        path, is_directory = entry
-        yield path
-        if is_directory:
-            open_directories.append(_entries(root, path))
+    with Entries(root) as entries:
+        open_directories = [_inside(entries, below)]
+        while open_directories:  # no recursion: a tree may be deeper than the interpreter's stack
+            entry = next(open_directories[-1], None)
+            if entry is None:
+                open_directories.pop()
+                continue
+            path, is_directory = entry
+            yield path
+            if is_directory:
+                open_directories.append(_inside(entries, path))
 
 
-def _entries(root: Path, below: str) -> Iterator[Tuple[str, bool]]:
+def _inside(entries: Entries, below: str) -> Iterator[Tuple[str, bool]]:
     """What one directory holds when its turn comes, by name, and which of it are directories."""
-    for name, is_directory in listing(root, below):
+    for name, is_directory in entries.listing(below):
         yield (f"{below}/{name}" if below else name), is_directory
 
 
@@ -68,10 +69,10 @@ def pack(
     """
     files: List[Json] = []
     inodes: Dict[Tuple[int, int], str] = {}
-    with Zipper(out, check, codec) as zipped:
+    with Entries(root) as entries, Zipper(out, check, codec) as zipped:
         for path in paths:
             check()
-            with look(root, path) as found:
+            with entries.look(path) as found:
                 if found is None or not any(kind(found.status.st_mode) for kind in _ARCHIVED):
                     continue
                 entry = _entry(path, found, inodes)

@@ -16,7 +16,7 @@ from spotferry.agent import zstd
 from spotferry.agent.errors import ArchiveInvalid
 
 BLOCK_BYTES = 1024 * 1024
-"""How much of the stream one member holds; the last may hold less."""
+"""How much of the stream one member holds, at most."""
 
 LONGEST_MEMBER_BYTES = BLOCK_BYTES + 64 * 1024
 """No member is longer than this."""
@@ -48,18 +48,18 @@ class Codec:
         head_bytes: how long the head of a member is.
         length: how much follows a head; None where it is no head of this codec's.
         stored: the member of a block that is kept as it is, in pieces that are not copies; None where it ought to be
-            packed. It takes no time.
+            packed. It takes as long as compressing 16 KiB of samples.
         pack: a block's member, in pieces: joining them would cost a copy.
         shown: the block of what follows a head, in pieces, if it was kept as it is; None where it has to be expanded.
-            It takes no time.
+            It reads the heads of the pieces, nothing else.
         expand: the block of what follows a head.
     """
 
     suffix: str
     head_bytes: int
     length: Callable[[bytes], Optional[int]]
-    stored: Callable[[bytes], Optional[Pieces]]
-    pack: Callable[[bytes], Pieces]
+    stored: Callable[[Bytes], Optional[Pieces]]
+    pack: Callable[[Bytes], Pieces]
     shown: Callable[[bytes], Optional[Pieces]]
     expand: Callable[[bytes], bytes]
 
@@ -72,7 +72,7 @@ def _gzip_length(head: bytes) -> Optional[int]:
     return int(length) - _GZIP_HEAD.size if ours and length >= _GZIP_HEAD.size + _GZIP_TAIL.size else None
 
 
-def _gzip_pack(block: bytes) -> Pieces:
+def _gzip_pack(block: Bytes) -> Pieces:
     packer = zlib.compressobj(_LEVEL if _shrinks(block, _deflated_bytes) else 0, zlib.DEFLATED, -zlib.MAX_WBITS)
     body = (packer.compress(block), packer.flush())
     size = _GZIP_HEAD.size + sum(map(len, body)) + _GZIP_TAIL.size
@@ -95,7 +95,7 @@ def _deflated_bytes(sample: bytes) -> int:
     return len(zlib.compress(sample, _LEVEL))
 
 
-def _shrinks(block: bytes, compressed_bytes: Callable[[bytes], int]) -> bool:
+def _shrinks(block: Bytes, compressed_bytes: Callable[[bytes], int]) -> bool:
     """Whether compressing is worth its time, by samples from all over the block."""
     if len(block) <= _SAMPLES * _SAMPLE_BYTES:
         return True
@@ -111,13 +111,13 @@ def _zstd_length(head: bytes) -> Optional[int]:
     return int(length) if (magic, size) == (_ZSTD_SKIPPABLE, 4) else None
 
 
-def _zstd_stored(block: bytes) -> Optional[Pieces]:
+def _zstd_stored(block: Bytes) -> Optional[Pieces]:
     if _shrinks(block, zstd.needed().compressed_bytes):
         return None
     return _framed(*zstd.stored(block))
 
 
-def _zstd_pack(block: bytes) -> Pieces:
+def _zstd_pack(block: Bytes) -> Pieces:
     return _framed(zstd.needed().compress(block))
 
 
@@ -133,7 +133,7 @@ def _zstd_expand(body: bytes) -> bytes:
     return zstd.needed().expand(body, BLOCK_BYTES)
 
 
-def _never(_: bytes) -> None:
+def _never(_: Bytes) -> None:
     """Every gzip member has a sum, which takes its time."""
 
 

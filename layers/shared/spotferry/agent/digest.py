@@ -17,7 +17,7 @@ _BEHIND = 8
 
 
 class Digest:
-    """Takes the pieces of a stream in order; used by one thread. To be closed, or asked for its result."""
+    """Takes the pieces of a stream in order; used by one thread. To be closed in the end."""
 
     def __init__(self) -> None:
         self._digest = hashlib.sha256()
@@ -34,21 +34,31 @@ class Digest:
             self._hand_over()
 
     def hexdigest(self) -> str:
-        """Of all pieces; there is no further one."""
-        self.close()
+        """Of all pieces; there is no further one. Asking twice is fine.
+
+        Raises:
+            Exception: a piece could not be hashed: there is no digest, however often it is asked for.
+        """
+        if self._lot:
+            self._hand_over()
+        self._wait_until_waiting(0)
+        self._pool.shutdown()
         return self._digest.hexdigest()
 
     def close(self) -> None:
-        """Wait for what was handed in; twice is fine."""
-        if self._lot:
-            self._hand_over()
-        self._pool.shutdown()
+        """Let go of it: what waits is dropped. Twice is fine, and so is after the result."""
+        self._lot = []
+        self._pool.shutdown(cancel_futures=True)
 
     def _hand_over(self) -> None:
         self._waiting.append(self._pool.submit(self._hash, self._lot))
         self._lot, self._lot_bytes = [], 0
-        while len(self._waiting) > _BEHIND:
-            self._waiting.popleft().result()
+        self._wait_until_waiting(_BEHIND)
+
+    def _wait_until_waiting(self, most: int) -> None:
+        while len(self._waiting) > most:
+            self._waiting[0].result()  # one that failed stays, and fails whoever asks next
+            self._waiting.popleft()
 
     def _hash(self, lot: List[Bytes]) -> None:
         for piece in lot:

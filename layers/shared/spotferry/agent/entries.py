@@ -11,19 +11,24 @@ import stat
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Iterator, List, Optional, Tuple
+from typing import Callable, Iterator, List, Optional, Tuple, TypeVar
 
+from spotferry.agent.directories import Directories
 from spotferry.agent.errors import Unreadable
 
-_VANISHED = (errno.ENOENT, errno.ENOTDIR)
-"""The entry is gone, or a directory above it."""
+T = TypeVar("T")
+
+VANISHED = (errno.ENOENT, errno.ENOTDIR)
+"""The entry is gone, or a directory above it is, or is none any more."""
 
 _OTHER_KIND = (errno.ELOOP, errno.ENXIO, errno.EINVAL)
 """A file became a link or a socket before it was opened, or a link something else before it was read."""
 
-_LOOKS = 3
+_LOOKS = 5
+"""Once is chance; whoever changes an entry within each of so many looks would do so for ever."""
+
 _OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-_LIST = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+_LIST = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class EntryFile(io.FileIO):
@@ -65,41 +70,96 @@ class Found:
     file: Optional[EntryFile] = None
 
 
-@contextmanager
-def look(root: Path, path: str) -> Iterator[Optional[Found]]:
-    """What is at a path below `root` now; None where there is nothing any more. Links are entries, and a pipe is waited
-    for by nobody.
+class Entries:
+    """What is below a directory; a context manager. No link is followed but the directory's own path.
+
+    Args:
+        root: the directory. That it has vanished is an error: nothing is no state of a work directory.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self._directories = Directories(root)
+
+    def __enter__(self) -> Entries:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._directories.__exit__()
+
+    @contextmanager
+    def look(self, path: str) -> Iterator[Optional[Found]]:
+        """What is at a path now; None where there is nothing any more. Links are entries, and a pipe is waited for by
+        nobody.
+
+        Raises:
+            Unreadable: it cannot be looked at.
+        """
+        found = self._found(path)
+        try:
+            yield found
+        finally:
+            if found is not None and found.file is not None:
+                found.file.close()
+
+    def listing(self, below: str) -> List[Tuple[str, bool]]:
+        """What a directory holds, by name, and which of it are directories; nothing where it has vanished, or is none
+        any more. "" is the root.
+
+        Raises:
+            Unreadable: it cannot be listed.
+        """
+        self._open_root()
+        try:
+            parent, name = self._directories.above(below)
+            return _listed(parent, name or ".")
+        except OSError as error:
+            if below and error.errno in (*VANISHED, errno.ELOOP):
+                return []
+            raise Unreadable(below or ".", error) from error
+
+    def _found(self, path: str) -> Optional[Found]:
+        self._open_root()
+        try:
+            parent, name = self._directories.above(path)
+            return steadily(lambda: _look(parent, name, path), _OTHER_KIND)
+        except OSError as error:
+            if error.errno in VANISHED:
+                return None
+            raise Unreadable(path, error) from error
+
+    def _open_root(self) -> None:
+        try:
+            self._directories.root()
+        except OSError as error:
+            raise Unreadable(".", error) from error
+
+
+def steadily(look: Callable[[], T], moving: Tuple[int, ...]) -> T:
+    """What a look shows, taken again while it fails because what it looks at changes meanwhile.
+
+    Args:
+        look: may be called several times.
+        moving: the numbers of the errors that say so.
 
     Raises:
-        Unreadable: it cannot be looked at.
+        OSError: another one, or as often as is looked.
     """
-    found = _found(root, path)
-    try:
-        yield found
-    finally:
-        if found is not None and found.file is not None:
-            found.file.close()
-
-
-def _found(root: Path, path: str) -> Optional[Found]:
-    for looks_left in reversed(range(_LOOKS)):
+    for _ in range(_LOOKS - 1):
         try:
-            return _look(root / path, path)
+            return look()
         except OSError as error:
-            if error.errno in _VANISHED:
-                return None
-            if error.errno not in _OTHER_KIND or not looks_left:
-                raise Unreadable(path, error) from error
-    raise AssertionError("the last look returns or raises")
+            if error.errno not in moving:
+                raise
+    return look()
 
 
-def _look(place: Path, path: str) -> Found:
-    status = os.lstat(place)
+def _look(parent: int, name: str, path: str) -> Found:
+    status = os.stat(name, dir_fd=parent, follow_symlinks=False)
     if stat.S_ISLNK(status.st_mode):
-        return Found(status, link=os.readlink(place))  # noqa: PTH115  (kept as it is written)
+        return Found(status, link=os.readlink(name, dir_fd=parent))
     if not stat.S_ISREG(status.st_mode):
         return Found(status)
-    descriptor = os.open(place, _OPEN)
+    descriptor = os.open(name, _OPEN, dir_fd=parent)
     status = os.fstat(descriptor)
     if stat.S_ISREG(status.st_mode):
         return Found(status, file=EntryFile(descriptor, path))
@@ -107,21 +167,10 @@ def _look(place: Path, path: str) -> Found:
     return Found(status)
 
 
-def listing(root: Path, below: str) -> List[Tuple[str, bool]]:
-    """What a directory below `root` holds, by name, and which of it are directories; nothing where it has vanished, or
-    is none any more. That `root` itself has is an error: nothing is no state of a work directory.
-
-    Raises:
-        Unreadable: it cannot be listed.
-    """
+def _listed(parent: int, name: str) -> List[Tuple[str, bool]]:
+    descriptor = os.open(name, _LIST, dir_fd=parent)
     try:
-        descriptor = os.open(root / below, _LIST | (os.O_NOFOLLOW if below else 0))
-        try:
-            with os.scandir(descriptor) as entries:
-                return sorted((entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries)
-        finally:
-            os.close(descriptor)
-    except OSError as error:
-        if below and error.errno in (*_VANISHED, errno.ELOOP):
-            return []
-        raise Unreadable(below or ".", error) from error
+        with os.scandir(descriptor) as entries:
+            return sorted((entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries)
+    finally:
+        os.close(descriptor)

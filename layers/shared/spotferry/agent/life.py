@@ -15,7 +15,7 @@ from spotferry.agent.inputs import Inputs
 from spotferry.agent.job import Job
 from spotferry.agent.link import Link
 from spotferry.agent.machine import facts
-from spotferry.agent.orders import Orders, positive
+from spotferry.agent.orders import Orders, positive_seconds
 from spotferry.agent.plan import FINALIZE, Plan, parse
 from spotferry.agent.results import URGENT_GRACE_SECONDS, Results, State
 
@@ -146,10 +146,11 @@ class Life:
 
     def _await_restart(self) -> None:
         """Wait for the order to start the failed task again, and then as long as it says: no task that fails at once
-        is to be started many times within minutes. Any other order ends the pause.
+        is to be started many times within minutes. A checkpoint that is ordered, or an order to end, cuts the pause
+        short.
         """
         word = self._orders.wait_for("retry")
-        pause = positive(word["directive"].get("pause_seconds"))
+        pause = positive_seconds(word["directive"].get("pause_seconds"))
         if pause is not None:
             self._link.phase = "waiting"
             self._orders.wait(lambda: self._orders.standing("checkpoint"), timeout=pause)

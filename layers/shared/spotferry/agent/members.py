@@ -17,8 +17,6 @@ MOST_THREADS = 8
 _AHEAD = 2
 """Blocks that wait beside those that the threads have: each is in memory, compressed and not."""
 
-_LARGE_BYTES = BLOCK_BYTES // 4
-
 
 class Readable(Protocol):
     """As much of a file as a reader uses."""
@@ -70,11 +68,12 @@ class Zipper:
         """Take some of the stream. Whole blocks are members of their own, and are not copied; what is less is put
         together to whole ones, so that small files that are like one another shrink together.
         """
-        if len(data) == BLOCK_BYTES:
-            self._flush()
-            self._submit(data)
-            return
         rest = memoryview(data)
+        if len(rest) >= BLOCK_BYTES:
+            self._flush()
+        while len(rest) >= BLOCK_BYTES:
+            self._submit(data if len(data) == BLOCK_BYTES else rest[:BLOCK_BYTES])
+            rest = rest[BLOCK_BYTES:]
         while rest:
             taken = rest[: BLOCK_BYTES - self._small_bytes]
             self._small.append(taken)
@@ -88,7 +87,7 @@ class Zipper:
             self._submit(b"".join(self._small))
             self._small, self._small_bytes = [], 0
 
-    def _submit(self, block: bytes) -> None:
+    def _submit(self, block: Bytes) -> None:
         self._check()
         stored = self._codec.stored(block)
         if stored is None:
@@ -136,13 +135,14 @@ class _Front:
         """As `some`, for libraries that take nothing but bytes."""
         return bytes(self.some(size))
 
-    def exactly(self, size: int) -> bytes:
-        """So many bytes, or fewer at the end."""
-        pieces, left = [], size
-        while left > 0 and (piece := self.some(left)):
-            pieces.append(piece)
-            left -= len(piece)
-        return b"".join(pieces)
+
+def exactly(size: int, some: Callable[[int], Bytes]) -> bytes:
+    """So many bytes, or fewer at the end, of what gives some at a time."""
+    pieces, left = [], size
+    while left > 0 and (piece := some(left)):
+        pieces.append(piece)
+        left -= len(piece)
+    return b"".join(pieces)
 
 
 def unzip(source: Readable) -> Plain:
@@ -151,7 +151,7 @@ def unzip(source: Readable) -> Plain:
     Reading it raises `ArchiveInvalid` where a member is damaged, and OSError, EOFError or zlib.error
     where a foreign stream is.
     """
-    head = _Front(b"", source).exactly(max(GZIP.head_bytes, ZSTD.head_bytes))
+    head = exactly(max(GZIP.head_bytes, ZSTD.head_bytes), source.read)
     again = _Front(head, source)
     for codec in (ZSTD, GZIP):
         if codec.length(head) is not None:
@@ -198,14 +198,14 @@ class _Unzipper:
 
     def _read_ahead(self) -> None:
         while not self._over and len(self._waiting) <= self._threads + _AHEAD:
-            head = self._source.exactly(self._codec.head_bytes)
+            head = exactly(self._codec.head_bytes, self._source.some)
             if not head:
                 self._over = True
                 return
             length = self._codec.length(head)
             if length is None or length > LONGEST_MEMBER_BYTES:
                 raise ArchiveInvalid("the archive is damaged: a block of it does not begin as it should")
-            body = self._source.exactly(length)
+            body = exactly(length, self._source.some)
             if len(body) != length:
                 raise ArchiveInvalid("the archive is damaged: it ends in the middle of a block")
             self._waiting.append(self._block_of(body))

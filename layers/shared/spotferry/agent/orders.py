@@ -47,7 +47,7 @@ class Orders:
         with self._changed:
             if sent_at >= self._word[0]:
                 self._word = (sent_at, word)
-                self._checkpoint_seconds = positive(word.get("checkpoint_seconds"))
+                self._checkpoint_seconds = positive_seconds(word.get("checkpoint_seconds"))
             self._changed.notify_all()
 
     def end(self, order: Order) -> None:
@@ -119,6 +119,6 @@ class Orders:
         return word if news and (word.get("directive") or {}).get("kind") == kind else None
 
 
-def positive(value: object) -> Optional[float]:
+def positive_seconds(value: object) -> Optional[float]:
     """A number of seconds; None for anything else."""
     return float(value) if isinstance(value, (int, float)) and value > 0 else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -15,7 +16,8 @@ from typing import Callable, Dict, List, Optional, Sequence, Tuple
 from spotferry.agent.archive import header_of
 from spotferry.agent.clock import Check
 from spotferry.agent.codec import BLOCK_BYTES, fastest
-from spotferry.agent.entries import EntryFile, look
+from spotferry.agent.entries import Entries, EntryFile
+from spotferry.agent.errors import Unreadable
 from spotferry.agent.members import Zipper
 from spotferry.agent.pieces import (
     INDEX_PART,
@@ -39,6 +41,9 @@ from spotferry.agent.uploads import Outgoing, Part
 
 _ZEROS = bytes(LONGEST_PIECE_BYTES)
 _FEW_ZEROS = _ZEROS[:64]
+_LONGEST_PATH_BYTES = 4096 - 512
+"""A restore makes entries by their paths, which the system wants shorter, with those of the directories above."""
+
 _SETTLED_SECONDS = 2.0
 """A file that was touched so shortly before may be touched again within the same tick of the disk's clock."""
 
@@ -127,12 +132,8 @@ class _Capture:
     def write(self, paths: List[str], outgoing: Outgoing, pack_name: str) -> Known:
         """Write the parts; what the next checkpoint can build on, but for its number."""
         try:
-            with self._index.open("w") as index, _NewPack(outgoing, pack_name, self._check) as pack:
-                for path in paths:
-                    self._check()
-                    entry = self._entry(path, pack)
-                    if entry is not None:
-                        index.write(json.dumps(entry.line(), separators=(",", ":")) + "\n")
+            with _NewPack(outgoing, pack_name, self._check) as pack:
+                self._write_index(paths, pack)
             packs = [*self._known.packs, *pack.packs()]
             self._send_index(outgoing, packs)
         finally:
@@ -142,6 +143,16 @@ class _Capture:
         lengths = piece_lengths(self._made_of)
         holder = {piece: self._holder[piece] for piece in lengths if piece != ZEROS}
         return Known(0, packs, holder, self._files, lengths)
+
+    def _write_index(self, paths: List[str], pack: _NewPack) -> None:
+        with self._index.open("w") as index, Entries(self._root) as entries:
+            for path in paths:
+                self._check()
+                if len(os.fsencode(path)) > _LONGEST_PATH_BYTES:
+                    raise Unreadable(path, OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG)))
+                entry = self._entry(entries, path, pack)
+                if entry is not None:
+                    index.write(json.dumps(entry.line(), separators=(",", ":")) + "\n")
 
     def _send_index(self, outgoing: Outgoing, packs: Sequence[Pack]) -> None:
         codec = fastest()
@@ -153,9 +164,9 @@ class _Capture:
                 while block := lines.read(BLOCK_BYTES):
                     zipped.write(block)
 
-    def _entry(self, path: str, pack: _NewPack) -> Optional[Entry]:
+    def _entry(self, entries: Entries, path: str, pack: _NewPack) -> Optional[Entry]:
         """What is at a path; None where there is nothing (any more), or what no checkpoint holds."""
-        with look(self._root, path) as found:
+        with entries.look(path) as found:
             if found is None:
                 return None
             if found.file is not None:

@@ -32,8 +32,8 @@ from spotferry.agent.pieces import (
 )
 from spotferry.agent.place import WorkPlace
 from spotferry.agent.plan import Part
+from spotferry.agent.removal import remove
 from spotferry.agent.unpack import Forward, write_all
-from spotferry.agent.world import remove
 
 _DAMAGED = (tarfile.TarError, gzip.BadGzipFile, EOFError, zlib.error, UnicodeError, ValueError)
 _MOST_MODE = 0o7777

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import http.client
+import time
 import urllib.error
 import urllib.request
-from typing import Callable, Iterator, Optional, TypeVar, cast
+from typing import Callable, Iterator, List, Optional, TypeVar, cast
 
 from spotferry.agent.chunks import Chunk
 from spotferry.agent.clock import Check, Clock, patiently
@@ -13,7 +14,15 @@ from spotferry.agent.errors import AddressExpired, TransferFailed
 
 T = TypeVar("T")
 
-BLOCK_BYTES = 1024 * 1024
+READ_BYTES = 1024 * 1024
+"""Read at once where the line is fast."""
+
+_READ_SECONDS = 0.2
+"""Where it is slow, what came meanwhile is a block."""
+
+_ASK_BYTES = 256 * 1024
+"""Asked of the system at once, which makes room for all of it and mostly has less."""
+
 TRIES = 8
 STALL_SECONDS = 30.0
 _REFUSALS = range(300, 500)
@@ -76,13 +85,31 @@ def open_url(
     return answer
 
 
-def read_block(answer: http.client.HTTPResponse, size: int = BLOCK_BYTES) -> bytes:
-    """The next block, at most so long; empty at the end.
+def read_block(answer: http.client.HTTPResponse, size: int = READ_BYTES) -> bytes:
+    """The next block, at most so long: what comes within a fraction of a second, or the first that comes after it.
+    Empty at the end. What came before the line broke is a block; the next call tells that it broke.
 
     Raises:
-        TransferFailed: it did not come.
+        TransferFailed: nothing came.
     """
+    pieces: List[bytes] = []
+    left, ends_at = min(size, READ_BYTES), time.monotonic() + _READ_SECONDS
     try:
-        return answer.read(min(size, BLOCK_BYTES))
+        while left > 0 and (piece := _some(answer, min(left, _ASK_BYTES))):
+            pieces.append(piece)
+            left -= len(piece)
+            if time.monotonic() >= ends_at:
+                break
     except (OSError, http.client.HTTPException) as error:
-        raise TransferFailed(str(error) or type(error).__name__) from None
+        if not pieces:
+            raise TransferFailed(str(error) or type(error).__name__) from None
+    return b"".join(pieces)
+
+
+def _some(answer: http.client.HTTPResponse, size: int) -> bytes:
+    """What is there of the next bytes, at most so many; waits for the first."""
+    left = answer.length
+    piece = answer.read1(size)
+    if left is not None and answer.length == left:  # some Pythons do not count what they read so
+        answer.length = left - len(piece)
+    return piece

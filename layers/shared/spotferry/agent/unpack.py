@@ -14,11 +14,16 @@ from typing import IO, Callable, Dict, Optional, Set, Tuple, cast
 from spotferry.agent.archive import forget_members
 from spotferry.agent.clock import Check
 from spotferry.agent.codec import BLOCK_BYTES, Bytes
+from spotferry.agent.directories import Directories
 from spotferry.agent.errors import ArchiveInvalid
-from spotferry.agent.members import Readable, unzip
+from spotferry.agent.members import Readable, exactly, unzip
 
 _ZEROS = bytes(BLOCK_BYTES)
 _FEW_ZEROS = bytes(64)
+_NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+
+Place = Tuple[int, str]
+"""A directory's descriptor, and a name in it."""
 
 
 def unpack(source: Readable, target: Path, owner: Optional[Tuple[int, int]], check: Check) -> None:
@@ -38,21 +43,16 @@ def unpack(source: Readable, target: Path, owner: Optional[Tuple[int, int]], che
         ArchiveInvalid: it is damaged, or holds what is refused.
         OSError: the disk is full, or the like.
     """
-    unpacking = _Unpacking(target, owner, check)
     try:
         # not tarfile's own "r|gz", which unzips a block at once, however large it gets
-        with unzip(source) as plain:
-            stream = Forward(plain)
-            with tarfile.open(fileobj=cast("IO[bytes]", stream), mode="r:") as tar:
-                while (entry := tar.next()) is not None:
-                    check()
-                    unpacking.take(tar, entry, stream)
-                    forget_members(tar)
+        with unzip(source) as plain, Directories(target) as directories:
+            unpacking = _Unpacking(directories, Forward(plain), owner, check)
+            unpacking.take_all()
             while plain.read(BLOCK_BYTES):  # the sum that tells whether all was whole is at the very end
                 check()
+            unpacking.finish()
     except (tarfile.TarError, gzip.BadGzipFile, EOFError, zlib.error, UnicodeError) as error:
         raise ArchiveInvalid(f"the archive is damaged: {error}") from error
-    unpacking.finish()
 
 
 class Forward:
@@ -84,15 +84,11 @@ class Forward:
 
     def read(self, size: int) -> bytes:
         """So many bytes, or fewer at the end."""
-        pieces, left = [], size
-        while left > 0 and (piece := self.some(left)):
-            pieces.append(piece)
-            left -= len(piece)
-        return b"".join(pieces)
+        return exactly(size, self.some)
 
     def some(self, size: int) -> Bytes:
-        """At most so many bytes, as many as are there in one piece; empty at the end."""
-        piece = self._stream.read(size)
+        """At most so many bytes, and no more than a block, as many as are there in one piece; empty at the end."""
+        piece = self._stream.read(min(size, BLOCK_BYTES))  # a foreign stream makes room for all that it is asked for
         self._at += len(piece)
         return piece
 
@@ -100,106 +96,142 @@ class Forward:
 class _Unpacking:
     """The entries of one archive, as they come."""
 
-    def __init__(self, target: Path, owner: Optional[Tuple[int, int]], check: Check) -> None:
-        self._target = target
+    def __init__(
+        self, directories: Directories, stream: Forward, owner: Optional[Tuple[int, int]], check: Check
+    ) -> None:
+        self._directories = directories
+        self._stream = stream
         self._owner = owner
         self._check = check
-        self._directories: Dict[str, Tuple[int, float]] = {}
+        self._made: Dict[str, Tuple[int, float]] = {}
         self._real: Set[str] = {""}
         self._files: Set[str] = set()
 
-    def take(self, tar: tarfile.TarFile, entry: tarfile.TarInfo, stream: Forward) -> None:
-        """Make one entry of an archive, whose stream stands before the entry's bytes."""
-        path = self._inside(entry.name)
+    def take_all(self) -> None:
+        """Make the entries."""
+        with tarfile.open(fileobj=cast("IO[bytes]", self._stream), mode="r:") as tar:
+            while (entry := tar.next()) is not None:
+                self._check()
+                self._take(tar, entry)
+                forget_members(tar)
+
+    def finish(self) -> None:
+        """Give directories their modes and times, innermost first: until now they had to be open."""
+        for path, (mode, mtime) in sorted(self._made.items(), reverse=True):
+            self._settle(self._directories.above(path), mode, mtime)
+
+    def _take(self, tar: tarfile.TarFile, entry: tarfile.TarInfo) -> None:
+        path = _inside(entry.name)
         if path == "":
             return
         self._make_parents(path)
         if entry.isdir():
             self._make_directory(path)
-            self._directories[path] = (entry.mode, entry.mtime)
+            self._made[path] = (entry.mode, entry.mtime)
             return
-        place = self._target / path
-        if os.path.lexists(place) and (place.is_symlink() or not place.is_dir()):
-            place.unlink()
-        self._make(tar, entry, stream, place)
+        place = self._directories.above(path)
+        mode = _mode(place)
+        if mode and not stat.S_ISDIR(mode):
+            os.unlink(place[1], dir_fd=place[0])
+        self._make(tar, entry, path, place)
 
-    def finish(self) -> None:
-        """Give directories their modes and times, innermost first: until now they had to be open."""
-        for path, (mode, mtime) in sorted(self._directories.items(), reverse=True):
-            place = self._target / path
-            self._own(place)
-            place.chmod(mode & 0o7777)
-            os.utime(place, (mtime, mtime))
-
-    def _make(self, tar: tarfile.TarFile, entry: tarfile.TarInfo, stream: Forward, place: Path) -> None:
+    def _make(self, tar: tarfile.TarFile, entry: tarfile.TarInfo, path: str, place: Place) -> None:
+        parent, name = place
         if entry.issym():
-            place.symlink_to(entry.linkname)
+            os.symlink(entry.linkname, name, dir_fd=parent)
             self._own(place)
         elif entry.islnk():
-            self._link(entry, place)
+            self._link(entry, path)
         elif entry.isfifo():
-            os.mkfifo(place)
-            self._settle(place, entry)
+            os.mkfifo(name, dir_fd=parent)
+            self._settle(place, entry.mode, entry.mtime)
         elif entry.isreg():
-            self._copy(_some_of(tar, entry, stream), entry.size, place)
-            self._settle(place, entry)
-            self._files.add(self._inside(entry.name))
+            self._copy(_some_of(tar, entry, self._stream), entry.size, place)
+            self._settle(place, entry.mode, entry.mtime)
+            self._files.add(path)
         else:
             raise ArchiveInvalid(f"{entry.name}: neither a file, a directory nor a link; it is refused")
 
-    def _inside(self, name: str) -> str:
-        """The entry's path, normalised; "" is the directory itself."""
-        parts = [part for part in name.split("/") if part not in ("", ".")]
-        if name.startswith("/") or ".." in parts:
-            raise ArchiveInvalid(f"{name}: it would be written outside the directory; it is refused")
-        return "/".join(parts)
-
     def _make_parents(self, path: str) -> None:
         """Make the directories above an entry; a link among them is refused."""
-        parts = path.split("/")[:-1]
-        for count in range(1, len(parts) + 1):
-            self._make_directory("/".join(parts[:count]))
+        parent = path.rpartition("/")[0]
+        if parent not in self._real:
+            at = -1
+            while (at := parent.find("/", at + 1)) >= 0:
+                self._make_directory(parent[:at])
+            self._make_directory(parent)
 
     def _make_directory(self, path: str) -> None:
         if path in self._real:
             return
-        place = self._target / path
-        if not os.path.lexists(place):
-            place.mkdir(mode=0o755)
+        place = self._directories.above(path)
+        mode = _mode(place)
+        if not mode:
+            os.mkdir(place[1], mode=0o755, dir_fd=place[0])
             self._own(place)
-        elif not stat.S_ISDIR(place.lstat().st_mode):
+        elif not stat.S_ISDIR(mode):
             raise ArchiveInvalid(f"{path}: an earlier entry of the archive is no directory; it is refused")
         self._real.add(path)
 
-    def _link(self, entry: tarfile.TarInfo, place: Path) -> None:
-        goal = self._inside(entry.linkname)
+    def _link(self, entry: tarfile.TarInfo, path: str) -> None:
+        goal = _inside(entry.linkname)
         if goal not in self._files:
             raise ArchiveInvalid(f"{entry.name}: a hard link to {entry.linkname}, which is no file before it; refused")
-        os.link(self._target / goal, place, follow_symlinks=False)
-        self._files.add(self._inside(entry.name))
+        parent, name = self._directories.above(goal)
+        held = os.dup(parent)  # the next call may close it
+        try:
+            place = self._directories.above(path)
+            os.link(name, place[1], src_dir_fd=held, dst_dir_fd=place[0], follow_symlinks=False)
+        finally:
+            os.close(held)
+        self._files.add(path)
 
-    def _copy(self, some: Callable[[int], Bytes], size: int, place: Path) -> None:
-        with place.open("xb", buffering=0) as file:
+    def _copy(self, some: Callable[[int], Bytes], size: int, place: Place) -> None:
+        descriptor = os.open(place[1], _NEW_FILE, 0o666, dir_fd=place[0])
+        with io.FileIO(descriptor, "wb") as file:
             while size > 0:
                 self._check()
                 block = some(min(size, BLOCK_BYTES))
                 if not block:
-                    raise ArchiveInvalid(f"the archive is damaged: it ends in the middle of {place.name}")
-                if block[: len(_FEW_ZEROS)] == _FEW_ZEROS and block == _ZEROS[: len(block)]:
+                    raise ArchiveInvalid(f"the archive is damaged: it ends in the middle of {place[1]}")
+                if _is_zeros(block):
                     file.seek(len(block), os.SEEK_CUR)
                 else:
                     write_all(file, block)
                 size -= len(block)
             file.truncate()
 
-    def _settle(self, place: Path, entry: tarfile.TarInfo) -> None:
+    def _settle(self, place: Place, mode: int, mtime: float) -> None:
+        """Owner, mode and time of what is no link."""
+        parent, name = place
         self._own(place)
-        place.chmod(entry.mode & 0o7777)
-        os.utime(place, (entry.mtime, entry.mtime))
+        os.chmod(name, mode & 0o7777, dir_fd=parent)
+        os.utime(name, (mtime, mtime), dir_fd=parent)
 
-    def _own(self, place: Path) -> None:
+    def _own(self, place: Place) -> None:
         if self._owner:
-            os.chown(place, *self._owner, follow_symlinks=False)
+            os.chown(place[1], *self._owner, dir_fd=place[0], follow_symlinks=False)
+
+
+def _inside(name: str) -> str:
+    """An entry's path, normalised; "" is the directory itself."""
+    parts = [part for part in name.split("/") if part not in ("", ".")]
+    if name.startswith("/") or ".." in parts:
+        raise ArchiveInvalid(f"{name}: it would be written outside the directory; it is refused")
+    return "/".join(parts)
+
+
+def _mode(place: Place) -> int:
+    """Of what is there, a link itself; 0 where there is nothing."""
+    try:
+        return os.stat(place[1], dir_fd=place[0], follow_symlinks=False).st_mode
+    except FileNotFoundError:
+        return 0
+
+
+def _is_zeros(block: Bytes) -> bool:
+    """Whether it is to be a hole; only bytes are compared as fast as they are read."""
+    return block[: len(_FEW_ZEROS)] == _FEW_ZEROS[: len(block)] and bytes(block) == _ZEROS[: len(block)]
 
 
 def _some_of(tar: tarfile.TarFile, entry: tarfile.TarInfo, stream: Forward) -> Callable[[int], Bytes]:

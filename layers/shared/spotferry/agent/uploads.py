@@ -55,11 +55,14 @@ class Part:
         return self
 
     def __exit__(self, kind: Optional[Type[BaseException]], _: object, __: Optional[TracebackType]) -> None:
-        self._digest.close()
-        if self._chunk is not None:
+        try:
             if kind is None:
-                self._pass_on(self._chunk)
-            else:
+                self._digest.hexdigest()  # what went wrong with it is said before the last chunk is sent
+                if self._chunk is not None:
+                    self._pass_on(self._chunk)
+        finally:
+            self._digest.close()
+            if self._chunk is not None:
                 self._chunk.drop()
 
     def write(self, data: Bytes) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Dict, List, Mapping, Optional, Tuple
 
 from spotferry.agent.errors import StepFailed
+from spotferry.agent.removal import remove
 from spotferry.agent.settings import Places
 
 TASK_USER = "spotferry"
@@ -143,27 +144,6 @@ def checked_variables(given: Mapping[str, object]) -> Dict[str, str]:
         if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) or "\0" in str(value):
             raise StepFailed("startup_failed", {"reason": f"{name!r} cannot be an environment variable"})
     return {name: str(value) for name, value in given.items()}
-
-
-def remove(path: Path) -> None:
-    """Delete whatever is there, also directories that forbid it; nothing there is fine.
-
-    By `rm`: directories may lie deeper in one another than Python's stack, which ends `shutil.rmtree` before 3.13.
-
-    Raises:
-        OSError: something would not go.
-    """
-    if _told(["rm", "-rf", "--", str(path)]) is not None:
-        _told(["chmod", "-R", "u+rwx", "--", str(path)])
-        left = _told(["rm", "-rf", "--", str(path)])
-        if left is not None:
-            raise OSError(f"{path} could not be deleted: {left}")
-
-
-def _told(command: List[str]) -> Optional[str]:
-    """What a command had to complain of; None if it went well."""
-    ended = subprocess.run(command, check=False, capture_output=True, text=True)  # noqa: S603  (a fixed command)
-    return ended.stderr.strip()[-200:] if ended.returncode else None
 
 
 def _is_known(user_id: int) -> bool:

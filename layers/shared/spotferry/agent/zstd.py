@@ -78,9 +78,9 @@ class Zstd:
             found = self._threads.context = _Context(self._library)
         return found
 
-    def compress(self, block: bytes) -> bytes:
+    def compress(self, block: Union[bytes, memoryview]) -> bytes:
         """A frame."""
-        count = self.compressed_bytes(block)
+        count = self.compressed_bytes(bytes(block))
         return ctypes.string_at(self._context().buffer, count)
 
     def compressed_bytes(self, block: bytes) -> int:
@@ -107,7 +107,7 @@ class Zstd:
         return ctypes.string_at(buffer, count)
 
 
-def stored(block: bytes) -> Iterator[Union[bytes, memoryview]]:
+def stored(block: Union[bytes, memoryview]) -> Iterator[Union[bytes, memoryview]]:
     """A frame that holds a block as it is, in pieces: nothing is copied, and no library is asked.
 
     Raw blocks in a frame of one segment (RFC 8878, 3.1.1.1 and 3.1.1.2).
