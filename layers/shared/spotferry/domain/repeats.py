@@ -21,9 +21,7 @@ def may_be_repeat(view: View, event: e.Event, now: datetime) -> bool:
     """
     if isinstance(event, get_args(e.PersonsOrder)):
         return False
-    if isinstance(event, Reported) and event.report is not None:
-        heard = event.report <= view.attempts[event.instance_id].reports
-    else:
-        heard = True
-    last = view.job.updated_at
-    return heard and last is not None and now - last <= REPEATS_WITHIN
+    if isinstance(event, Reported) and (event.report or 0) > view.attempts[event.instance_id].reports:
+        return False
+    saved_at = view.job.updated_at
+    return saved_at is not None and now - saved_at <= REPEATS_WITHIN

@@ -37,3 +37,4 @@ class HoldExpired:
 
 
 PersonsOrder = CheckpointRequested | CancelRequested | RetryRequested
+"""What a person asks for."""
