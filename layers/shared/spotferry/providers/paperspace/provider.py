@@ -20,6 +20,7 @@ from spotferry.types.errors import (
     NotYet,
     ProviderError,
     ProviderUnavailable,
+    TryAgainLater,
 )
 from spotferry.types.events import ProviderEvent
 from spotferry.types.instance import Attempt, Candidate, Instance, LaunchRequest
@@ -91,7 +92,7 @@ class PaperspaceProvider:
         return machines.as_seen(attempt, made)
 
     def _buy(self, calls: Calls, attempt: Attempt, request: LaunchRequest, name: str, user_data: str) -> Json:
-        """Make the machine and its script; the script goes when the machine is refused.
+        """Make the machine and its script; the scripts of all calls for it go when it is refused.
 
         Raises:
             CapacityError: refused; nothing is left.
@@ -102,6 +103,8 @@ class PaperspaceProvider:
         refusal = partial(launch_error, own_image=request.own_image)
         try:
             answer = calls.post("/machines", launch.machine(attempt, request, name, script_id), refusal)
+        except TryAgainLater:
+            raise  # an earlier call may have made the machine, which boots its script: that goes with the last word
         except CapacityError:
             self._delete_scripts(calls, name)
             raise
