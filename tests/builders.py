@@ -113,9 +113,9 @@ def an_event(kind: type[e.Event], instance_id: str = OWNER, *, epoch: int = 2) -
         case e.PlacementImpossible:
             return e.PlacementImpossible("no machine has 9 TiB of memory")
         case e.MachineCreated:
-            return e.MachineCreated(instance_id, "i-new", "pending", "us-east-1b")
+            return e.MachineCreated(instance_id, "i-new", "pending", "us-east-1b", asked_again_at=None)
         case e.LaunchFailed:
-            return e.LaunchFailed(instance_id, "InsufficientInstanceCapacity", "no capacity")
+            return e.LaunchFailed(instance_id, "InsufficientInstanceCapacity", "no capacity", asked_again_at=None)
         case e.SetupFailed:
             return e.SetupFailed(instance_id, 2, "make")
         case e.StartupFailed | e.CheckpointFailed | e.OutputsFailed | e.MachineCondemned:

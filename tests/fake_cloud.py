@@ -119,9 +119,11 @@ class FakeCloud:
         return self.launch_prices.get(attempt.instance_type)
 
     def destroy_instance(self, instance: Instance) -> None:
-        """It begins to end."""
+        """It begins to end; one that is not shown is not found by its name either."""
         self._call("destroy", instance.region)
         self.destroyed.append(instance.cedana_id)
+        if self.hidden and not instance.allocated_id:
+            return
         if instance.cedana_id in self.machines and self.machines[instance.cedana_id].state != "terminated":
             self.set_state(instance.cedana_id, "shutting-down")
 

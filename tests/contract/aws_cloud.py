@@ -23,7 +23,7 @@ from spotferry.providers.aws.describe import IDS_A_CALL
 from spotferry.providers.aws.images import PUBLIC_PARAMETERS
 from spotferry.providers.aws.provider import AwsProvider
 from spotferry.providers.context import ProviderContext
-from spotferry.providers.pace import Pace
+from spotferry.providers.retries import Timing
 from spotferry.types.instance import Candidate, Offer
 from tests.contract.face_cloud import FaceCloud, SkippedTime
 from tests.contract.provider_contract_world import World
@@ -61,11 +61,11 @@ class AwsCloud:
 
     def _provider(self, world: World, connect: Connect) -> CloudProvider:
         context = ProviderContext(world.deployment, lambda _attempt: world.user_data, world.clock)
-        return AwsProvider(context, AwsApi(connect, self._pace()))
+        return AwsProvider(context, AwsApi(connect, self._timing()))
 
-    def _pace(self) -> Pace:
+    def _timing(self) -> Timing:
         time = SkippedTime()
-        return Pace(monotonic=time.monotonic, sleep=time.sleep)
+        return Timing(monotonic=time.monotonic, sleep=time.sleep)
 
     def _shared(self, service: aws_api.Service, region: str) -> aws_api.Client:
         with self._lock:
@@ -153,9 +153,18 @@ class Ec2Face(AwsCloud, FaceCloud):
         }
     )
 
+    longest_try_seconds = aws_api.CONNECT_SECONDS + aws_api.READ_SECONDS
+
     def __init__(self, port: int) -> None:
         FaceCloud.__init__(self, port)
         AwsCloud.__init__(self, boto3.session.Session("AKIACONTRACT", "not-a-secret"), self.url)
+
+    def _timing(self) -> Timing:
+        return self.timing()
+
+    def _count(self, **sent: object) -> None:
+        super()._count(**sent)
+        self.take_time()
 
     def candidate(self, region: int = 0) -> Candidate:
         """A small spot machine."""

@@ -25,7 +25,6 @@ from spotferry.providers.azure import launch, sweep
 from spotferry.providers.azure.api import AzureApi, Connection
 from spotferry.providers.azure.provider import AzureProvider
 from spotferry.providers.context import ProviderContext
-from spotferry.providers.pace import Pace
 from spotferry.types.errors import CapacityError, NotYet
 from spotferry.types.instance import Attempt, Candidate, Offer
 from tests.contract.face_cloud import FaceCloud, SkippedTime
@@ -50,6 +49,7 @@ class AzureFace(FaceCloud):
     sdks = frozenset({"azure"})
     user_data_limit_bytes = launch.USER_DATA_LIMIT_BYTES
     regions = ("eastus", "westeurope")
+    longest_try_seconds = azure_api.CONNECT_SECONDS + azure_api.READ_SECONDS
     takes_price_cap = True
     sells_once = True
     tells_take_backs = True
@@ -83,8 +83,7 @@ class AzureFace(FaceCloud):
 
     def _provider(self, world: World, connect: Callable[[], Connection]) -> CloudProvider:
         context = ProviderContext(world.deployment, lambda _attempt: world.user_data, world.clock)
-        time = OwnTime()
-        return AzureProvider(context, AzureApi(connect, Pace(monotonic=time.monotonic, sleep=time.sleep)))
+        return AzureProvider(context, AzureApi(connect, self.timing(OwnTime())))
 
     def _connect(self, url: str) -> Connection:
         return azure_api.connection(self, SUBSCRIPTION, f"{url}/_azure/arm")
@@ -93,6 +92,7 @@ class AzureFace(FaceCloud):
         """A token of the face: this object is the credential, which each call asks once."""
         with self._lock:
             self._calls += 1
+        self.take_time()
         return AccessToken(azure_pricing.TOKEN, int(time.time()) + 3600)
 
     @contextmanager

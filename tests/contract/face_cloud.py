@@ -4,15 +4,17 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.request import Request, urlopen
 
 from spotferry.ports.cloud import CloudProvider
+from spotferry.providers.retries import Timing
 from spotferry.types.instance import Attempt, Candidate
 from tests.contract.provider_contract import MANY
+from tests.contract.provider_contract_world import World
 
 
 @contextmanager
@@ -55,6 +57,7 @@ class FaceCloud:
         regions: two that have the candidate.
         quota_family: as the market counts the candidate's quota.
         launch_operation: as the face calls it.
+        longest_try_seconds: how long one call of the adapter may take.
         throttled, denied: what the levers say in this cloud's words: code, message and HTTP status.
     """
 
@@ -65,11 +68,37 @@ class FaceCloud:
     launch_operation: str
     patience_seconds = 10.0
     disks_grow = False
+    longest_try_seconds: float
     throttled: Mapping[str, object]
     denied: Mapping[str, object]
 
     def __init__(self, port: int) -> None:
         self.url = f"http://127.0.0.1:{port}"
+        self._call_seconds = 0.0
+        self._time = SkippedTime()
+
+    def provider(self, world: World) -> CloudProvider:
+        """The adapter."""
+        raise NotImplementedError
+
+    @contextmanager
+    def slow(self, world: World, share: float) -> Iterator[tuple[CloudProvider, Callable[[], float]]]:
+        """Each call that is sent moves the adapter's clock."""
+        provider = self.provider(world)
+        self._call_seconds = share * self.longest_try_seconds
+        try:
+            yield provider, self._time.monotonic
+        finally:
+            self._call_seconds = 0.0
+
+    def timing(self, time: SkippedTime | None = None) -> Timing:
+        """What the next adapter is given."""
+        self._time = time = time or SkippedTime()
+        return Timing(monotonic=time.monotonic, sleep=time.sleep)
+
+    def take_time(self) -> None:
+        """A call is sent."""
+        self._time.sleep(self._call_seconds)
 
     def candidate(self, region: int = 0) -> Candidate:
         """A small machine."""

@@ -3,7 +3,7 @@
 import os
 import socket
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import timedelta
 from decimal import Decimal
@@ -23,19 +23,19 @@ from spotferry.providers.gcp import launch
 from spotferry.providers.gcp.api import Clients, GcpApi
 from spotferry.providers.gcp.describe import PAGE
 from spotferry.providers.gcp.provider import GcpProvider
-from spotferry.providers.pace import Pace
 from spotferry.types.errors import CapacityError, NotYet
 from spotferry.types.instance import Attempt, Candidate, Offer
-from tests.contract.face_cloud import FaceCloud, SkippedTime
+from tests.contract.face_cloud import FaceCloud
 from tests.contract.provider_contract_world import World
 from tests.contract.waiting import wait_until
 
 
 class _Counter(HTTPAdapter):
-    """Counts what the client sends."""
+    """Counts what the client sends, and says so."""
 
-    def __init__(self) -> None:
+    def __init__(self, on_send: Callable[[], None]) -> None:
         super().__init__(pool_maxsize=8)
+        self._on_send = on_send
         self.sent = 0
         self._lock = threading.Lock()
 
@@ -44,6 +44,7 @@ class _Counter(HTTPAdapter):
         """Send it."""
         with self._lock:
             self.sent += 1
+        self._on_send()
         return super().send(request, *args, **kwargs)
 
 
@@ -54,6 +55,7 @@ class GceFace(FaceCloud):
     sdks = frozenset({"google.auth"})
     user_data_limit_bytes = launch.USER_DATA_LIMIT_BYTES
     regions = ("us-central1", "europe-west4")
+    longest_try_seconds = gcp_api.ONE_TRY_SECONDS
     takes_price_cap = True
     sells_once = True
     tells_take_backs = True
@@ -73,7 +75,7 @@ class GceFace(FaceCloud):
 
     def __init__(self, port: int) -> None:
         super().__init__(port)
-        self._counter = _Counter()
+        self._counter = _Counter(self.take_time)
         self._clients = self._counted(gcp_api.connect())
 
     def provider(self, world: World) -> CloudProvider:
@@ -87,9 +89,8 @@ class GceFace(FaceCloud):
 
     def _provider(self, world: World, clients: Clients | None) -> CloudProvider:
         context = ProviderContext(world.deployment, lambda _attempt: world.user_data, world.clock)
-        time = SkippedTime()
-        pace = Pace(monotonic=time.monotonic, sleep=time.sleep)
-        return GcpProvider(context, GcpApi(lambda: clients, pace) if clients else GcpApi(pace=pace))
+        timing = self.timing()
+        return GcpProvider(context, GcpApi(lambda: clients, timing) if clients else GcpApi(timing=timing))
 
     def _counted(self, clients: Clients) -> Clients:
         for client in (clients.instances, clients.operations, clients.images):

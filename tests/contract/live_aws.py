@@ -8,7 +8,7 @@ import boto3
 import pytest
 
 from spotferry.ports.cloud import RegionSettings
-from spotferry.providers.pace import Pace
+from spotferry.providers.retries import Timing
 from spotferry.types.instance import Attempt, Candidate
 from tests.contract.aws_cloud import AwsCloud, an_m5
 from tests.contract.live_cloud import LiveCloud, nothing_left
@@ -31,8 +31,8 @@ class LiveAws(LiveCloud, AwsCloud):
         super().__init__(boto3.session.Session(), None)
         self._launches = 0
 
-    def _pace(self) -> Pace:
-        return Pace()
+    def _timing(self) -> Timing:
+        return Timing()
 
     def _on_launch(self, **_sent: object) -> None:
         self._launches += 1

@@ -1,7 +1,7 @@
 """What a real account has in common for the contract: nobody can steer it, and whatever was started is ended."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from typing import NoReturn, Protocol
 
 import pytest
@@ -58,6 +58,14 @@ class LiveCloud:
     def use_up_quota(self, candidate: Candidate) -> None:  # noqa: ARG002 - as the protocol has it
         """Not here."""
         _no_lever("have no quota")
+
+    def slow(
+        self,
+        world: World,  # noqa: ARG002 - as the protocol has it
+        share: float,  # noqa: ARG002 - as the protocol has it
+    ) -> AbstractContextManager[tuple[CloudProvider, Callable[[], float]]]:
+        """Not here."""
+        _no_lever("be slow")
 
     def throttle(self, times: int) -> None:  # noqa: ARG002 - as the protocol has it
         """Not here."""

@@ -14,13 +14,12 @@ import pytest
 from local import paperspace, paperspace_facts
 from spotferry.ports.cloud import CloudProvider, RegionSettings
 from spotferry.providers.context import ProviderContext, no_secret
-from spotferry.providers.pace import Pace
 from spotferry.providers.paperspace import api as paperspace_api
 from spotferry.providers.paperspace.api import PAGE, Method, PaperspaceApi
 from spotferry.providers.paperspace.credentials import ApiKey
 from spotferry.providers.paperspace.provider import USER_DATA_LIMIT_BYTES, PaperspaceProvider
 from spotferry.types.instance import Attempt, Candidate, Offer
-from tests.contract.face_cloud import FaceCloud, SkippedTime
+from tests.contract.face_cloud import FaceCloud
 from tests.contract.provider_contract_world import World
 
 
@@ -28,9 +27,8 @@ class CountedApi(PaperspaceApi):
     """The API, with every try counted."""
 
     def __init__(self, face: "PaperspaceCloud", url: str, *, has_key: bool = True) -> None:
-        time = SkippedTime()
         key = ApiKey((lambda _name: paperspace.API_KEY) if has_key else no_secret)
-        super().__init__(key, url, Pace(monotonic=time.monotonic, sleep=time.sleep))
+        super().__init__(key, url, face.timing())
         self._face = face
 
     def send(
@@ -48,6 +46,7 @@ class PaperspaceCloud(FaceCloud):
     sdks = frozenset({"httpx"})
     user_data_limit_bytes = USER_DATA_LIMIT_BYTES
     regions = ("CA1", "NY2")
+    longest_try_seconds = paperspace_api.CONNECT_SECONDS + paperspace_api.READ_SECONDS
     sells_spot = False
     takes_price_cap = False
     sells_once = False
@@ -97,6 +96,7 @@ class PaperspaceCloud(FaceCloud):
         """One call more."""
         with self._lock:
             self._calls += 1
+        self.take_time()
 
     def calls(self) -> int:
         """Counted where the adapter sends."""

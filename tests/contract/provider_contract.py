@@ -19,13 +19,14 @@ from spotferry.types.instance import Attempt
 from tests.contract.provider_contract_buying import Buying
 from tests.contract.provider_contract_ending import Ending
 from tests.contract.provider_contract_refusals import Refusals
+from tests.contract.provider_contract_time import InTime
 from tests.contract.provider_contract_world import SDKS, Cloud, World, a_token, an_attempt, launched, made_now, states
 from tests.contract.waiting import wait_until
 
 MANY = 1200
 
 
-class ProviderContract(Buying, Ending, Refusals):
+class ProviderContract(Buying, Ending, Refusals, InTime):
     """The promises; `cloud` is the subclass's fixture."""
 
     @pytest.fixture(autouse=True)

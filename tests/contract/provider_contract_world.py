@@ -84,6 +84,13 @@ class Cloud(Protocol):
         """An adapter whose service never answers, its limits scaled down; and the limit of 20 s on that scale."""
         ...
 
+    def slow(self, world: World, share: float) -> AbstractContextManager[tuple[CloudProvider, Callable[[], float]]]:
+        """An adapter each of whose calls takes this share of the longest that one may take; and its clock, in seconds.
+
+        The time does not really pass.
+        """
+        ...
+
     def candidate(self, region: int = 0) -> Candidate:
         """A machine that is to be had, in the first or the second of two regions."""
         ...

@@ -21,7 +21,7 @@ from spotferry.providers.aws.pricing import AwsPricing
 from spotferry.providers.aws.pricing_list import read_prices
 from spotferry.providers.aws.zones import ZoneNames
 from spotferry.providers.context import PricingContext
-from spotferry.providers.pace import Pace
+from spotferry.providers.retries import Timing
 from spotferry.types.errors import ProviderError, SkipProvider
 from tests.contract.local_cloud import LocalCloud, local_cloud
 
@@ -57,7 +57,7 @@ def client(cloud: LocalCloud, service: Service, region: str) -> Any:  # Any: bot
 
 def an_api(cloud: LocalCloud) -> AwsApi:
     """The adapter's way to the local cloud; its pauses pass at once."""
-    return AwsApi(lambda service, region: client(cloud, service, region), Pace(sleep=lambda _seconds: None))
+    return AwsApi(lambda service, region: client(cloud, service, region), Timing(sleep=lambda _seconds: None))
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,7 @@
 """The contract for azure: the adapter, through the compute client, against the resource manager's face."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 
 import pytest
 
@@ -9,11 +10,12 @@ from spotferry.ports.cloud import CloudProvider
 from spotferry.providers.azure import sweep
 from spotferry.providers.azure.provider import build
 from spotferry.providers.context import ProviderContext
-from spotferry.types.errors import TryNextRegion, TryNextType, TryNextZone
+from spotferry.types.errors import ProviderError, TryNextRegion, TryNextType, TryNextZone
 from spotferry.types.instance import Attempt
 from tests.contract.azure_cloud import AT_ONCE, AzureFace, a_d2s
 from tests.contract.face_cloud import market_process
 from tests.contract.provider_contract import ProviderContract
+from tests.contract.provider_contract_time import SHARES, launch_in_time
 from tests.contract.provider_contract_world import World, an_attempt, made_now, states
 from tests.contract.waiting import wait_until
 
@@ -52,6 +54,20 @@ class TestAzure(ProviderContract):
             provider.create_instance(attempt)
         for kind in ("networkInterfaces", "publicIPAddresses", "disks"):
             assert not [name for name in cloud.names_in_group(kind) if name.startswith(attempt.cedana_id)]
+
+    @pytest.mark.parametrize("share", SHARES)
+    def test_a_slow_launch_that_fails_is_over_in_time_and_leaves_nothing(
+        self, cloud: AzureFace, provider: CloudProvider, attempt: Attempt, share: float
+    ) -> None:
+        """The failed machine is deleted within the launch's time, or found and deleted by whoever asks next."""
+        cloud.pull("fail", operation="azure.operation", code="AllocationFailed", message="No room.")
+        launch_in_time(cloud, attempt, share)
+        launch_in_time(cloud, attempt, share)
+        cloud.calm()
+        with suppress(ProviderError):
+            cloud.settle(provider, made_now(provider, attempt))
+        provider.destroy_instance(attempt)
+        wait_until(lambda: not cloud.billing(attempt), cloud.patience_seconds)
 
     def test_what_a_machine_leaves_behind_is_deleted_by_the_next_order(
         self, cloud: AzureFace, provider: CloudProvider, attempt: Attempt

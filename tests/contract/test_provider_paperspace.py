@@ -6,6 +6,7 @@ import pytest
 
 from local import paperspace
 from spotferry.ports.cloud import CloudProvider
+from spotferry.providers.paperspace import launch
 from spotferry.providers.paperspace.credentials import VARIABLE
 from spotferry.providers.paperspace.provider import PaperspaceProvider
 from spotferry.types.errors import NotYet, TryNextRegion
@@ -13,6 +14,7 @@ from spotferry.types.instance import Attempt
 from tests.contract.face_cloud import market_process
 from tests.contract.paperspace_cloud import CountedApi, PaperspaceCloud, a_machine
 from tests.contract.provider_contract import ProviderContract
+from tests.contract.provider_contract_time import SHARES, launch_in_time
 from tests.contract.provider_contract_world import a_token, an_attempt, made_now, states, tags
 from tests.contract.waiting import wait_until
 
@@ -56,6 +58,20 @@ class TestPaperspace(ProviderContract):
     ) -> None:
         """What the refused machine would have run is not left in the account."""
         cloud.exhaust(cloud.candidate())
+        with pytest.raises(TryNextRegion):
+            provider.create_instance(attempt)
+        assert scripts(direct, attempt) == []
+
+    @pytest.mark.parametrize("share", SHARES)
+    def test_a_slow_refusal_with_many_scripts_is_over_in_time(
+        self, cloud: PaperspaceCloud, provider: CloudProvider, attempt: Attempt, direct: CountedApi, share: float
+    ) -> None:
+        """Scripts that earlier calls left are deleted within the launch's time, the rest by whoever asks next."""
+        name = launch.name_of("contract", attempt.cedana_id)
+        for _ in range(8):
+            direct.begin().post("/startup-scripts", launch.script(name, "true"))
+        cloud.exhaust(cloud.candidate())
+        launch_in_time(cloud, attempt, share)
         with pytest.raises(TryNextRegion):
             provider.create_instance(attempt)
         assert scripts(direct, attempt) == []

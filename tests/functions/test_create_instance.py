@@ -46,7 +46,7 @@ def test_a_check_finds_the_machine_whose_answer_was_lost(
     deployment: Deployment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The second message of a launch settles it."""
-    monkeypatch.setattr(asking, "ALONE", timedelta(0))
+    monkeypatch.setattr(asking, "LAUNCH_LEASE", timedelta(0))
     deployment.cloud.lose_answer()
     job_id, attempt = deployment.launched()
     assert attempt.allocated_id == ""

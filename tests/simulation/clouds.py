@@ -22,7 +22,7 @@ from local.market_model import (
 )
 from spotferry.ports.cloud import RegionSettings
 from spotferry.providers.aws.states import STATE_REASONS, STATES
-from spotferry.providers.ends import ENDED_BY
+from spotferry.providers.ends import ended_by
 from spotferry.types.errors import CapacityError, NotYet, TryNextRegion, TryNextZone
 from spotferry.types.events import ProviderEvent
 from spotferry.types.instance import Attempt, Candidate, Instance, LaunchRequest
@@ -225,7 +225,7 @@ def _as_seen(attempt: Attempt, machine: Machine) -> Attempt:
         "cloud_reason": reason,
         "launched_at": machine.launched_at,
         "billed_until": machine.billing_ended_at if over else None,
-        "ended_by": ENDED_BY.get(STATE_REASONS.get(code), "") if over else "",
+        "ended_by": ended_by(STATE_REASONS.get(code)) if over else "",
     }
     return attempt.model_copy(update=changes)
 

@@ -171,7 +171,7 @@ class Deployment:
         self.clouds: Clouds = AwaitedClouds(providers)
         self.regions = FakeRegions(*REGIONS)
         self.change = ChangeJob(self.store, cast("Any", self.queue), self.clock)
-        self.ask = AskCloud(self.change, self.clouds, self.store, self.clock)
+        self.ask = AskCloud(self.change, self.clouds, self.store)
         self.say = SayWord(self.store, self.objects, pace, self.clock)
         self.hear = HearAgent(self.change, self.say, self.objects, self.ask)
         prune = PruneCheckpoints(self.store, self.objects, self.clock)

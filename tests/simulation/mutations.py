@@ -122,7 +122,9 @@ def lost_answer_is_a_refusal() -> Iterator[None]:
     def ask(self: AskCloud, job_id: str, attempt: Any) -> Any:
         view = original(self, job_id, attempt)
         if view is None:
-            failed = e.LaunchFailed(attempt.cedana_id, "RequestTimeout", "no answer")
+            failed = e.LaunchFailed(
+                attempt.cedana_id, "RequestTimeout", "no answer", asked_again_at=attempt.asked_again_at
+            )
             return self.change(job_id, failed, attempt.cedana_id)
         return view
 

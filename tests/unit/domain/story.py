@@ -62,7 +62,7 @@ class Story:
     def launch(self) -> str:
         """A machine is chosen and made."""
         instance_id = self.choose()
-        self.hear(e.MachineCreated(instance_id, f"cloud-{instance_id}", "pending"))
+        self.hear(e.MachineCreated(instance_id, f"cloud-{instance_id}", "pending", asked_again_at=None))
         return instance_id
 
     def ready(self) -> str:

@@ -4,8 +4,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from spotferry.domain.interruption import Meaning, meaning, meta_state
-from spotferry.types.events import CheckpointReason, Notice, NoticeKind, ProviderEvent
+from spotferry.domain.interruption import Meaning, meaning
+from spotferry.types.events import Notice, NoticeKind, ProviderEvent
 from spotferry.types.instance import INSTANCE_STATES
 
 DEADLINE = datetime(2026, 5, 4, 12, 2, tzinfo=UTC)
@@ -42,21 +42,3 @@ def test_every_kind_and_state_has_a_meaning() -> None:
     assert {s for s, m in meanings.items() if m is Meaning.NOTHING} == {"pending", "running"}
     for kind in NoticeKind:
         assert meaning(a_notice(kind, "running")) in Meaning
-
-
-def test_a_lost_machine_calls_for_the_termination_checkpoint() -> None:
-    """A take-back becomes a MetaState with the cloud's word, the deadline in Unix seconds, and its reason."""
-    state = meta_state(a_notice(NoticeKind.TAKE_BACK, deadline=DEADLINE))
-    assert state.checkpoint_reason is CheckpointReason.INSTANCE_TERMINATION
-    assert state.event.fault_code == "as-given"
-    assert state.event.termination_time == int(DEADLINE.timestamp())
-
-
-def test_the_clouds_own_termination_time_is_kept() -> None:
-    """A time that the cloud wrote into the event is not overwritten by the deadline."""
-    assert meta_state(a_notice(NoticeKind.TAKE_BACK, deadline=DEADLINE, ends=7)).event.termination_time == 7
-
-
-def test_a_forecast_calls_for_an_ordinary_checkpoint() -> None:
-    """A machine that stays for now gets the reason of a periodic checkpoint."""
-    assert meta_state(a_notice(NoticeKind.REBALANCE)).checkpoint_reason is CheckpointReason.HEARTBEAT

@@ -57,7 +57,8 @@ def test_a_launch_without_an_answer_counts_for_nothing(story: Story) -> None:
 def test_a_refusal_is_told_with_the_clouds_words(story: Story) -> None:
     """The job waits for the next candidate, and the person reads why."""
     attempt = story.choose()
-    assert story.hear(e.LaunchFailed(attempt, "InsufficientInstanceCapacity", "no m5.large left")) is JobState.PENDING
+    refused = e.LaunchFailed(attempt, "InsufficientInstanceCapacity", "no m5.large left", asked_again_at=None)
+    assert story.hear(refused) is JobState.PENDING
     assert story.told[-1] == (
         "aws refused aws m5.large in us-east-1a (spot, $0.035/h): InsufficientInstanceCapacity: no m5.large left"
     )
@@ -68,9 +69,9 @@ def test_a_refusal_is_told_with_the_clouds_words(story: Story) -> None:
 def test_a_machine_of_a_refused_launch_that_shows_all_the_same(story: Story) -> None:
     """Whatever the cloud said first, a machine that exists is ours to end."""
     attempt = story.choose()
-    story.hear(e.LaunchFailed(attempt, "InternalError", "odd"))
+    story.hear(e.LaunchFailed(attempt, "InternalError", "odd", asked_again_at=None))
     story.launch()
-    story.hear(e.MachineCreated(attempt, "cloud-late", "running"))
+    story.hear(e.MachineCreated(attempt, "cloud-late", "running", asked_again_at=None))
     assert DestroyInstance(JOB_ID, attempt, "cloud-late") in owed(story.view)
     assert story.view.job.owner_id == "i-2"
 
@@ -212,7 +213,7 @@ def test_what_is_said_twice_is_told_once(story: Story) -> None:
     """A repeat of any report or answer adds nothing to the timeline."""
     machine = story.launch()
     twice: list[e.Event] = [
-        e.MachineCreated(machine, "cloud-i-1", "pending"),
+        e.MachineCreated(machine, "cloud-i-1", "pending", asked_again_at=None),
         e.AgentArrived(machine),
         e.SetupFailed(machine, 2, "make"),
         e.RetryRequested("ann"),

@@ -20,7 +20,7 @@ def view() -> View:
     view = a_view(a_job(revision=1, spec=SPEC))
     for event in (
         an_event(e.LaunchChosen, epoch=1),
-        e.MachineCreated("i-1", "i-cloud1", "pending"),
+        e.MachineCreated("i-1", "i-cloud1", "pending", asked_again_at=None),
         e.AgentArrived("i-1"),
         e.SetupFinished("i-1"),
         e.TaskStarted("i-1"),

@@ -12,8 +12,8 @@ from urllib.parse import parse_qsl, urlsplit
 import pytest
 import urllib3
 
-from spotferry.providers.pace import Pace
 from spotferry.providers.rest import RestApi
+from spotferry.providers.retries import Timing
 from spotferry.types.errors import ProviderError
 
 Body = Mapping[str, Any]  # Any: JSON, wrong JSON among it
@@ -98,14 +98,14 @@ class Patience:
         self.waits.append(seconds)
         self.now += seconds
 
-    def pace(self) -> Pace:
+    def timing(self) -> Timing:
         """For an API: chance is at its most."""
-        return Pace(monotonic=lambda: self.now, sleep=self.wait, random=lambda: 1.0)
+        return Timing(monotonic=lambda: self.now, sleep=self.wait, random=lambda: 1.0)
 
 
 def replayed(pool: ReplayedPool, base: str = "https://api.example", token: str = "") -> RestApi:
     """An API over replayed answers that never really waits."""
-    return RestApi(base, (lambda: token) if token else None, pool, Patience().pace())
+    return RestApi(base, (lambda: token) if token else None, pool, Patience().timing())
 
 
 @contextmanager

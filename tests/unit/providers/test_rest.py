@@ -25,7 +25,7 @@ def patience() -> Patience:
 @pytest.fixture
 def api(pool: ReplayedPool, patience: Patience) -> RestApi:
     """An API with a token."""
-    return RestApi("https://api.example/v1", lambda: "secret", pool, patience.pace())
+    return RestApi("https://api.example/v1", lambda: "secret", pool, patience.timing())
 
 
 def google_error(status: int, reason: str) -> Answer:

@@ -4,6 +4,7 @@ import pytest
 
 from spotferry.domain import events as e
 from spotferry.domain.owed import owed
+from spotferry.domain.repeats import REPEATS_WITHIN
 from spotferry.types import Conflict, IllegalTransition, JobState, NotFound
 from tests.fakes import QueueAwayError
 from tests.unit.usecases.world import World, warning
@@ -103,3 +104,49 @@ def test_what_was_owed_before_is_not_sent_again_by_the_next_change(world: World)
     world.checkpoint(owner)
     world.report(owner, "checkpoint_failed", reason="disk full")
     assert world.queue.waiting == []
+
+
+def test_who_changed_the_job_is_told(world: World) -> None:
+    """A decision that was saved has an entry, one that found nothing to do has none."""
+    job, _ = world.running()
+    assert world.change.decided(job.job_id, e.CancelRequested("ann")).entry is not None
+    assert world.change.decided(job.job_id, e.CancelRequested("bob")).entry is None
+
+
+def test_a_person_who_is_refused_sends_nothing(world: World) -> None:
+    """However often the order is given: it was never saved, so nothing is owed because of it."""
+    job = world.submit()
+    world.queue.take()
+    for _ in range(3):
+        with pytest.raises(IllegalTransition):
+            world.change(job.job_id, e.RetryRequested("ann"))
+    assert world.queue.take() == []
+
+
+def test_a_stale_agent_that_goes_on_reporting_sends_nothing(world: World) -> None:
+    """Only a repeat of what was heard, soon after it, may find something that was not sent."""
+    job, owner = world.running()
+    news = e.TaskStarted(owner.cedana_id, report=3)
+    world.change(job.job_id, e.MachineGone(owner.cedana_id, "it failed"), owner.cedana_id)
+    world.queue.take()
+    with pytest.raises(IllegalTransition):
+        world.change(job.job_id, news, owner.cedana_id)
+    assert world.queue.take() == []
+    repeated = e.TaskStarted(owner.cedana_id)
+    with pytest.raises(IllegalTransition):
+        world.change(job.job_id, repeated, owner.cedana_id)
+    assert world.queue.take() == list(owed(world.store.load(job.job_id))) != []
+    world.clock.move(seconds=REPEATS_WITHIN.total_seconds() + 1)
+    with pytest.raises(IllegalTransition):
+        world.change(job.job_id, repeated, owner.cedana_id)
+    assert world.queue.take() == []
+
+
+def test_a_refusal_is_told_also_where_the_queue_is_away(world: World) -> None:
+    """The caller hears what is wrong with the call; what is owed is left to the poll, and the error says so."""
+    job, owner = world.running()
+    world.change(job.job_id, e.MachineGone(owner.cedana_id, "it failed"), owner.cedana_id)
+    world.queue.fail()
+    with pytest.raises(IllegalTransition) as caught:
+        world.change(job.job_id, e.TaskStarted(owner.cedana_id), owner.cedana_id)
+    assert "left to the poll" in caught.value.__notes__[0]

@@ -81,3 +81,21 @@ def test_a_machine_that_may_not_show_yet_is_waited_for(world: World) -> None:
     assert world.state(job) is JobState.CANCELLED
     assert world.attempt(job).end_reason == "the job is cancelled"
     assert world.job(job).is_settled
+
+
+def test_what_a_launch_left_beside_a_machine_is_ended_before_its_attempt_is_closed(world: World) -> None:
+    """Addresses, disks and scripts go by its name; while the cloud does not take that order, the attempt stays open."""
+    world.cloud.refuse(ProviderUnavailable("Timeout", "no answer"))
+    job = world.submit()
+    world.create_instance(job.job_id)
+    world.steer("cancel", job.job_id, "ann")
+    world.perform()
+    world.cloud.refuse(ProviderUnavailable("Timeout", "no answer"), on="destroy")
+    world.later(minutes=5)
+    with pytest.raises(ProviderError, match="Timeout"):
+        world.perform()
+    assert not world.attempt(job).is_gone
+    world.later(minutes=1)
+    world.perform()
+    assert world.cloud.destroyed == [world.attempt(job).cedana_id]
+    assert world.attempt(job).is_gone

@@ -187,7 +187,8 @@ def test_a_machine_that_wakes_up_while_the_job_has_none_is_stale(world: World) -
     job = world.submit()
     world.create_instance(job.job_id)
     attempt = world.attempt(job)
-    world.change(job.job_id, LaunchFailed(attempt.cedana_id, "Odd", "it said no"), attempt.cedana_id)
+    refused = LaunchFailed(attempt.cedana_id, "Odd", "it said no", asked_again_at=None)
+    world.change(job.job_id, refused, attempt.cedana_id)
     assert world.state(job) is JobState.PENDING
     with pytest.raises(StaleAttempt):
         world.greet(attempt)

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from spotferry.domain.asking import ALONE, BEGIN
+from spotferry.domain.asking import BEGIN_WITHIN, LAUNCH_LEASE
 from spotferry.domain.view import Effect
 from spotferry.types import Attempt, Instance, Job, JobState, ProviderUnavailable, TryNextZone
 from tests.fake_cloud import FakeCloud, FakeClouds
@@ -38,7 +38,7 @@ def cloud(world: World) -> NamedCloud:
     """The cloud of every test here."""
     world.cloud = cloud = NamedCloud()
     world.clouds = FakeClouds({"aws": cloud})
-    world.ask = type(world.ask)(world.change, world.clouds, world.store, world.clock)
+    world.ask = type(world.ask)(world.change, world.clouds, world.store)
     return cloud
 
 
@@ -83,7 +83,7 @@ def test_a_placement_that_comes_again_meanwhile_does_not_ask(world: World, cloud
 def test_a_call_that_would_begin_too_late_is_not_made(world: World, cloud: NamedCloud) -> None:
     """Its caller stood still after the save: the check asks in its place, and there is one machine."""
     job = world.submit()
-    world.queue = queue = SlowQueue(world, seconds=BEGIN.total_seconds() + 1)
+    world.queue = queue = SlowQueue(world, seconds=BEGIN_WITHIN.total_seconds() + 1)
     world.change = type(world.change)(world.store, queue, world.clock)
     world.create_instance(job.job_id)
     assert cloud.made == []
@@ -110,7 +110,7 @@ def test_nobody_asks_again_before_the_first_call_is_over(world: World, cloud: Na
     """A check or a placement that comes early leaves the launch to whoever asked."""
     attempt = world.attempt(lost)
     cloud.terminate(attempt.cedana_id)
-    world.clock.move(seconds=ALONE.total_seconds() - 1)
+    world.clock.move(seconds=LAUNCH_LEASE.total_seconds() - 1)
     world.check_launch(lost.job_id, attempt.cedana_id)
     world.create_instance(lost.job_id)
     assert cloud.calls["create"] == 1

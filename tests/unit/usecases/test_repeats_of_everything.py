@@ -61,11 +61,10 @@ def _events(view: View) -> Iterator[e.Event]:
                 yield replace(event, report=3)
 
 
-STEPS: list[Step] = [
-    (f"{name}+{event_name(type(event))} of {getattr(event, 'instance_id', 'the job')}", view, event)
-    for name, view in _views()
-    for event in _events(view)
-]
+def _steps() -> Iterator[Step]:
+    for name, view in _views():
+        for event in _events(view):
+            yield f"{name}+{event_name(type(event))} of {getattr(event, 'instance_id', 'the job')}", view, event
 
 
 @dataclass(slots=True)
@@ -108,40 +107,38 @@ class Broker:
         return set(owed(self.store.view)) - before if len(self.store.entries) > saves else set()
 
 
-def _owing() -> list[Step]:
+@pytest.fixture(scope="module")
+def owing() -> list[Step]:
     """The steps that leave something owed."""
-    return [step for step in STEPS if Broker(OneJob(step[1])).crash_after_saving(step[2])]
+    return [step for step in _steps() if Broker(OneJob(step[1])).crash_after_saving(step[2])]
 
 
-OWING = _owing()
-
-
-@pytest.mark.parametrize(("view", "event"), [step[1:] for step in OWING], ids=[step[0] for step in OWING])
-def test_a_repeat_sends_what_was_saved_and_not_sent(view: View, event: e.Event) -> None:
+def test_a_repeat_sends_what_was_saved_and_not_sent(owing: list[Step]) -> None:
     """A crash between save and send is healed by the next one who says the same, even where it is refused by then."""
-    broker = Broker(OneJob(view))
-    lost = broker.crash_after_saving(event)
-    sent = broker.hear(event)
-    assert lost <= sent
-    assert len(broker.store.entries) == 1
-
-
-@pytest.mark.parametrize(("view", "event"), [step[1:] for step in OWING], ids=[step[0] for step in OWING])
-def test_a_repeat_sends_it_whatever_came_in_between(view: View, event: e.Event) -> None:
-    """Others may have changed the job before the repeat comes: what it still owes is sent, unless that made it news."""
-    for other in _events(view):
+    for name, view, event in owing:
         broker = Broker(OneJob(view))
         lost = broker.crash_after_saving(event)
-        broker.hear(other)
-        saves = len(broker.store.entries)
-        still = lost & set(owed(broker.store.view))
         sent = broker.hear(event)
-        assert still <= sent or len(broker.store.entries) > saves, event_name(type(other))
+        assert lost <= sent, name
+        assert len(broker.store.entries) == 1, name
 
 
-def test_every_kind_of_event_that_can_owe_anything_is_among_them() -> None:
+def test_a_repeat_sends_it_whatever_came_in_between(owing: list[Step]) -> None:
+    """Others may have changed the job before the repeat comes: what it still owes is sent, unless that made it news."""
+    for name, view, event in owing:
+        for other in _events(view):
+            broker = Broker(OneJob(view))
+            lost = broker.crash_after_saving(event)
+            broker.hear(other)
+            saves = len(broker.store.entries)
+            still = lost & set(owed(broker.store.view))
+            sent = broker.hear(event)
+            assert still <= sent or len(broker.store.entries) > saves, f"{name}, {event_name(type(other))}"
+
+
+def test_every_kind_of_event_that_can_owe_anything_is_among_them(owing: list[Step]) -> None:
     """The product is not empty where it matters."""
-    kinds = {event_name(type(event)) for _, _, event in OWING}
+    kinds = {event_name(type(event)) for _, _, event in owing}
     assert kinds >= {
         "cancel_requested",
         "hold_expired",

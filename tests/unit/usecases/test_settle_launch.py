@@ -34,7 +34,7 @@ def cloud(world: World) -> SlowCloud:
     """The cloud of every test here."""
     world.cloud = cloud = SlowCloud()
     world.clouds = FakeClouds({"aws": cloud})
-    world.ask = type(world.ask)(world.change, world.clouds, world.store, world.clock)
+    world.ask = type(world.ask)(world.change, world.clouds, world.store)
     return cloud
 
 

@@ -93,7 +93,7 @@ class UseCases:
         self.defaults = FakeDefaults()
         self.probe = FakeProbe()
         self.change = ChangeJob(self.store, self.queue, self.clock)
-        self.ask = AskCloud(self.change, self.clouds, self.store, self.clock)
+        self.ask = AskCloud(self.change, self.clouds, self.store)
         self.say = SayWord(self.store, self.objects, Pace(), self.clock)
         self.hear = HearAgent(self.change, self.say, self.objects, self.ask)
 

@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from spotferry.domain.asking import ALONE
+from spotferry.domain.asking import LAUNCH_LEASE
 from spotferry.domain.view import CheckLaunch, DestroyInstance, PlaceJob
 from spotferry.types import Attempt, Job, JobFile, JobState, Upload
 from spotferry.usecases.archive_calls import Addresses, Commit
@@ -46,7 +46,7 @@ class World(UseCases):
 
     def let_answers_come(self) -> None:
         """So long a launch is left to whoever asked, and its check comes no sooner."""
-        self.clock.move(seconds=ALONE.total_seconds())
+        self.clock.move(seconds=LAUNCH_LEASE.total_seconds())
 
     def _keep(self, effect: PlaceJob | CheckLaunch | DestroyInstance) -> bool:
         later = isinstance(effect, PlaceJob) and effect.not_before is not None and effect.not_before > self.clock()

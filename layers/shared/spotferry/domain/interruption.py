@@ -3,7 +3,7 @@
 from datetime import timedelta
 from enum import StrEnum
 
-from spotferry.types.events import CheckpointReason, MetaState, Notice, NoticeKind
+from spotferry.types.events import Notice, NoticeKind
 
 UNKNOWN_PAUSE = timedelta(seconds=15)
 """How long an event about a machine that nobody knows yet waits for its launch's answer to be saved."""
@@ -45,16 +45,3 @@ def meaning(notice: Notice) -> Meaning:
     if notice.kind is NoticeKind.STATE_CHANGE:
         return _BY_STATE.get(notice.state, Meaning.NOTHING)
     return _BY_KIND[notice.kind]
-
-
-def meta_state(notice: Notice) -> MetaState:
-    """The notice as the seed records it: what the cloud said, and the reason of the checkpoint that it calls for.
-
-    A deadline that the envelope told is kept in `termination_time`, in Unix seconds.
-    """
-    event = notice.event
-    if notice.deadline is not None and not event.termination_time:
-        event = event.model_copy(update={"termination_time": int(notice.deadline.timestamp())})
-    stays = meaning(notice) in {Meaning.NOTHING, Meaning.ADVISED}
-    reason = CheckpointReason.HEARTBEAT if stays else CheckpointReason.INSTANCE_TERMINATION
-    return MetaState(event=event, checkpoint_reason=reason)

@@ -7,7 +7,7 @@ the event repeats what is known and nothing changes. Which pairs of state and ev
 from datetime import datetime
 
 from spotferry.domain import events as e
-from spotferry.domain.asking import LaunchRepeated, may_ask_again
+from spotferry.domain.asking import may_ask_again
 from spotferry.domain.handover import (
     Moved,
     Role,
@@ -63,19 +63,19 @@ def _machine(attempt: Attempt) -> str:
     )
 
 
-def launch_repeated(view: View, event: LaunchRepeated, now: datetime) -> Moved | None:
+def launch_repeated(view: View, event: e.LaunchRepeated, now: datetime) -> Moved | None:
     """Whoever saves this asks, and nobody else while that may take."""
     attempt = attempt_of(view, event.instance_id)
     if not may_ask_again(attempt, now):
         return None
-    view = changed(view, event.instance_id, asked_at=now)
+    view = changed(view, event.instance_id, asked_again_at=now)
     return Moved(view, f"asking again for {_machine(attempt)}, since no answer is known")
 
 
 def machine_created(view: View, event: e.MachineCreated, now: datetime) -> Moved | None:
     """The cloud made the machine; one that the job gave up meanwhile is to end."""
     attempt = attempt_of(view, event.instance_id)
-    if attempt.allocated_id or event.asked_at != attempt.asked_at:
+    if attempt.allocated_id or event.asked_again_at != attempt.asked_again_at:
         return None
     phase = AttemptPhase.CREATED if attempt.phase is AttemptPhase.REQUESTED else attempt.phase
     view = changed(
@@ -109,7 +109,7 @@ def launch_failed(view: View, event: e.LaunchFailed, now: datetime) -> Moved | N
     """
     attempt = attempt_of(view, event.instance_id)
     made = bool(attempt.allocated_id) and not event.accepted
-    if attempt.is_gone or made or attempt.arrived_at or event.asked_at != attempt.asked_at:
+    if attempt.is_gone or made or attempt.arrived_at or event.asked_again_at != attempt.asked_again_at:
         return None
     view = changed(view, event.instance_id, failure_code=event.code, phase=AttemptPhase.RELEASED)
     view = close(view, event.instance_id, now, event.reason)

@@ -6,7 +6,6 @@ from typing import Any
 
 from spotferry.domain import events as e
 from spotferry.domain import job_moves, machine_moves, task_moves
-from spotferry.domain.asking import LaunchRepeated
 from spotferry.domain.handover import Moved
 from spotferry.domain.view import View
 
@@ -16,7 +15,7 @@ MOVES: Mapping[type[e.Event], Move] = {
     e.LaunchChosen: machine_moves.launch_chosen,
     e.PlacementDeferred: job_moves.placement_deferred,
     e.PlacementImpossible: job_moves.placement_impossible,
-    LaunchRepeated: machine_moves.launch_repeated,
+    e.LaunchRepeated: machine_moves.launch_repeated,
     e.MachineCreated: machine_moves.machine_created,
     e.LaunchFailed: machine_moves.launch_failed,
     e.AgentArrived: task_moves.agent_arrived,

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping
 from typing import get_args
 
 from spotferry.domain import events as e
-from spotferry.domain.asking import LaunchRepeated
 from spotferry.types.job import FINAL_STATES, HOLD_STATES, JobState
 
 EVENTS: tuple[type[e.Event], ...] = get_args(e.Event)
@@ -41,7 +40,7 @@ _MOVES: tuple[tuple[type[e.Event], Mapping[JobState, Iterable[JobState]]], ...] 
     (e.LaunchChosen, {PENDING: [PROVISIONING], **{s: [s] for s in _WITH_SUCCESSOR}}),
     (e.PlacementDeferred, {PENDING: [PENDING], **{s: [s] for s in _WITH_SUCCESSOR}}),
     (e.PlacementImpossible, {PENDING: [FAILED]}),
-    (LaunchRepeated, {state: [state] for state in JobState if state is not CANCELLING and not state.is_final}),
+    (e.LaunchRepeated, {state: [state] for state in JobState if state is not CANCELLING and not state.is_final}),
     (e.MachineCreated, {state: [state] for state in JobState}),
     (
         e.LaunchFailed,

@@ -108,6 +108,11 @@ class Catalogue(Protocol):
         ...
 
 
+def image_key(arch: str, *, with_gpu: bool) -> str:
+    """The kind of machine that an image is for, as settings write it: "arm64", "x86_64/gpu"."""
+    return f"{arch}/gpu" if with_gpu else arch
+
+
 class RegionSettings(Value):
     """How machines are launched in one region of one cloud: written by the operator.
 
@@ -125,7 +130,7 @@ class RegionSettings(Value):
 
     def image_for(self, arch: str, *, with_gpu: bool) -> str:
         """The image override for such machines; "" for none."""
-        return self.image_ids.get(f"{arch}/gpu" if with_gpu else arch, "")
+        return self.image_ids.get(image_key(arch, with_gpu=with_gpu), "")
 
 
 class RegionStore(Protocol):

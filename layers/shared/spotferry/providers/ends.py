@@ -21,13 +21,7 @@ class Cause(StrEnum):
     """The machine switched itself off."""
 
 
-BY_CLOUD = frozenset({Cause.TAKEN_BACK, Cause.NEVER_STARTED, Cause.MAINTAINED})
-"""The causes that are the cloud's doing."""
-
-BY_US = frozenset({Cause.ORDERED, Cause.SHUT_DOWN})
-"""The causes that are not."""
-
-ENDED_BY: Mapping[Cause | None, EndedBy] = {
+ENDED_BY: Mapping[Cause, EndedBy] = {
     Cause.TAKEN_BACK: "cloud",
     Cause.MAINTAINED: "cloud",
     Cause.NEVER_STARTED: "launch",
@@ -35,6 +29,16 @@ ENDED_BY: Mapping[Cause | None, EndedBy] = {
     Cause.SHUT_DOWN: "us",
 }
 """Who ended a machine, as the ledger asks."""
+
+
+def ended_by(cause: Cause | None) -> EndedBy:
+    """Who ended a machine; "" where the cause is not known."""
+    return ENDED_BY[cause] if cause else ""
+
+
+def is_the_clouds_doing(cause: Cause | None) -> bool:
+    """The cloud ended the machine, or never had it run."""
+    return ended_by(cause) in {"cloud", "launch"}
 
 
 def reason_code(cloud_reason: str) -> str:

@@ -4,7 +4,6 @@ For price lists and their like, which are only read. urllib3 comes with the AWS 
 """
 
 import json
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -15,7 +14,7 @@ from urllib.parse import urlencode, urlsplit, urlunsplit
 
 import urllib3
 
-from spotferry.providers.pace import AskAgain, Deadline, Pace, retry_after
+from spotferry.providers.retries import AskAgain, Deadline, Timing, retry_after
 from spotferry.types.errors import ProviderError, ProviderUnavailable
 
 Json: TypeAlias = Mapping[str, Any]
@@ -49,13 +48,13 @@ class RestApi:
         base: the address that paths are appended to; without a slash at its end.
         token: gives the bearer token for a request, fresh enough to use; None where the API asks for none.
         pool: the connections.
-        pace: time and chance.
+        timing: time and chance.
     """
 
     base: str
     token: Callable[[], str] | None = None
     pool: urllib3.PoolManager = field(default_factory=connection_pool)
-    pace: Pace = field(default_factory=Pace)
+    timing: Timing = field(default_factory=Timing)
 
     def get(self, path: str, parameters: Mapping[str, str] | None = None, region: str = "") -> Json:
         """The object at a path.
@@ -96,7 +95,7 @@ class RestApi:
 
     def _until_answered(self, method: str, url: str, region: str, body: bytes | None = None) -> Json:
         # A try that hangs may outlast the deadline: these calls have no function's patience to keep within.
-        deadline = Deadline(self.pace, PATIENCE.total_seconds(), 0.0, math.inf, _LONGEST_PAUSE_SECONDS)
+        deadline = Deadline(self.timing, PATIENCE.total_seconds(), 0.0, None, _LONGEST_PAUSE_SECONDS)
         return deadline.until_answered(lambda: self._ask(method, url, region, body), method, region)
 
     def _ask(self, method: str, url: str, region: str, question: bytes | None) -> Json:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Protocol
 
 from spotferry.types.errors import (
     BanScope,
@@ -14,6 +15,20 @@ from spotferry.types.errors import (
 )
 
 
+class Failed(Protocol):
+    """A call that failed, in the cloud's own words."""
+
+    @property
+    def code(self) -> str:
+        """The cloud's code."""
+        ...
+
+    @property
+    def message(self) -> str:
+        """The words with it."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """The class of the error, which says what to try next; how far the refusal reaches; how long it stands."""
@@ -22,9 +37,9 @@ class Verdict:
     scope: BanScope
     ban_for: timedelta
 
-    def error_of(self, code: str, message: str, region: str) -> CapacityError:
+    def error_of(self, failure: Failed, region: str) -> CapacityError:
         """The error to raise, with the cloud's own code and words."""
-        return self.error(code, message, region, scope=self.scope, ban_for=self.ban_for)
+        return self.error(failure.code, failure.message, region, scope=self.scope, ban_for=self.ban_for)
 
 
 WAIT = Verdict(TryAgainLater, "none", timedelta())
@@ -38,3 +53,16 @@ REQUEST_WRONG = Verdict(LaunchRefused, "none", timedelta())
 """Wrong with this one request: nobody else's launches suffer from it."""
 UNKNOWN = Verdict(UnknownLaunchError, UnknownLaunchError.default_scope, UnknownLaunchError.default_ban)
 """For a code that no table knows."""
+
+
+def image_refused(code: str, message: str, region: str, *, own: bool, reach: BanScope = "family") -> LaunchRefused:
+    """The error for an image that cannot be booted.
+
+    Args:
+        code: the cloud's, or ours.
+        message: what is wrong with it.
+        region: of the launch.
+        own: the job named it itself: that is the job's own trouble, and closes nothing to anybody else.
+        reach: how far it reaches otherwise.
+    """
+    return LaunchRefused(code, message, region, scope="none" if own else reach)

@@ -19,4 +19,4 @@ class Changes:
     @property
     def ask_cloud(self) -> AskCloud:
         """Launches whose intent is saved."""
-        return AskCloud(self.change, self._wiring.clouds, self._wiring.store, utc_now)
+        return AskCloud(self.change, self._wiring.clouds, self._wiring.store)

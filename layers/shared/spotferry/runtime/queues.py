@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
-from spotferry.domain.asking import ALONE
+from spotferry.domain.asking import LAUNCH_LEASE
 from spotferry.domain.interruption import UNKNOWN_PAUSE
 from spotferry.domain.view import CheckLaunch, DestroyInstance, Effect, PlaceJob
 from spotferry.runtime.aws_clients import Client
@@ -80,7 +80,7 @@ def _entry(effect: Effect, now: datetime) -> dict[str, object]:
             wait = effect.not_before - now if effect.not_before else timedelta(0)
         case CheckLaunch():
             message = Message(kind="check_launch", job_id=effect.job_id, instance_id=effect.instance_id)
-            wait = ALONE  # what is settled by then costs a read, and no second call to the cloud
+            wait = LAUNCH_LEASE  # what is settled by then costs a read, and no second call to the cloud
         case DestroyInstance():
             message = Message(kind="destroy_instance", job_id=effect.job_id, instance_id=effect.instance_id)
             wait = timedelta(0)

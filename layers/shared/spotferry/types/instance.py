@@ -179,7 +179,7 @@ class Attempt(Instance):
         launch: the fixed request.
         requested_at, launched_at, arrived_at, released_at, gone_at: when it came so far; the launch by the cloud's own
             clock where it tells.
-        asked_at: when the cloud was last asked for it again; None: once only, at `requested_at`.
+        asked_again_at: when the cloud was last asked for it again; None: once only, at `requested_at`.
         billed_until: when the cloud stopped billing it, by the cloud's word; None: not ended, or it did not say.
         ended_by: who ended it, where the cloud told: what it bills depends on that.
         heartbeats: its agent's heartbeats so far; a plain update like last_seen.
@@ -216,7 +216,7 @@ class Attempt(Instance):
     arrived_at: Time | None = None
     released_at: Time | None = None
     gone_at: Time | None = None
-    asked_at: Time | None = None
+    asked_again_at: Time | None = None
     billed_until: Time | None = None
     ended_by: EndedBy = ""
     heartbeats: int = 0

@@ -2,14 +2,16 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
 
 from spotferry.domain.events import Event
 from spotferry.domain.lifecycle import decide
 from spotferry.domain.owed import owed
+from spotferry.domain.repeats import may_be_repeat
 from spotferry.domain.view import Decision, View
 from spotferry.ports.cloud import Clock, EffectQueue
 from spotferry.ports.store import JobStore
-from spotferry.types.errors import Conflict, IllegalTransition, StaleAttempt
+from spotferry.types.errors import Conflict, IllegalTransition, SpotferryError, StaleAttempt
 
 _TRIES = 6
 """Saves that may lose to somebody else's before the caller is told; two writers rarely meet twice."""
@@ -42,10 +44,18 @@ class ChangeJob:
             IllegalTransition, StaleAttempt: see `decide`.
             Conflict: others saved first, time and again.
         """
+        return self.decided(job_id, event, instance_id).view
+
+    def decided(self, job_id: str, event: Event | EventOf, instance_id: str | None = None) -> Decision:
+        """The same, for callers who must know whether it was they who changed the job.
+
+        Returns:
+            What was decided; its `entry` is None where nothing changed, and so nothing was saved.
+        """
         for attempt in range(_TRIES):
             view = self.store.load(job_id, instance_id)
             try:
-                return self.on(view, event)
+                return self._decided_on(view, event)
             except Conflict:
                 if attempt == _TRIES - 1:
                     raise
@@ -55,19 +65,30 @@ class ChangeJob:
         """Decide on a view that is at hand, save, perform.
 
         What changes nothing may be the repeat of what was saved before a crash: all that is still owed is sent then,
-        also where the event is refused, for whoever is refused does not ask again.
+        also where a repeat is refused, for whoever is refused does not ask again.
 
         Raises:
             Conflict: the view is not the latest; nothing was written and nothing sent.
             IllegalTransition, StaleAttempt: see `decide`.
         """
+        return self._decided_on(view, event).view
+
+    def _decided_on(self, view: View, event: Event | EventOf) -> Decision:
         now = self.clock()
+        what = event(view) if callable(event) else event
         try:
-            what = event(view) if callable(event) else event
             decision = Decision(view, owed(view)) if what is None else decide(view, what, now=now)
-        except (IllegalTransition, StaleAttempt):
-            self.queue.send(owed(view), now)
+        except (IllegalTransition, StaleAttempt) as refusal:
+            if what is not None and may_be_repeat(view, what, now):
+                self._send_beside(refusal, view, now)
             raise
         self.store.save(view, decision)
         self.queue.send(decision.effects, now)
-        return decision.view
+        return decision
+
+    def _send_beside(self, refusal: SpotferryError, view: View, now: datetime) -> None:
+        """Send what is owed; where that fails, the caller hears of the refusal all the same, and the poll sends it."""
+        try:
+            self.queue.send(owed(view), now)
+        except Exception as error:  # noqa: BLE001 (whatever is wrong with the queue, the refusal is the answer)
+            refusal.add_note(f"what the job owes could not be sent, and is left to the poll: {error!r}")

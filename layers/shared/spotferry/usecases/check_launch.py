@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from spotferry.domain import view as effects
-from spotferry.domain.asking import is_asked_for
+from spotferry.domain.asking import NextStep, next_step
 from spotferry.domain.view import View
 from spotferry.ports.cloud import Clouds
 from spotferry.types.errors import NotFound, NotYet, ProviderError
@@ -28,38 +28,36 @@ class CheckLaunch:
         A machine whose agent has reported was made, so it is only looked for: where a machine goes by its name, to ask
         again once it has ended would make another.
         """
-        store = self.ask.change.store
+        change = self.ask.change
         try:
-            view = store.load(job_id, instance_id)
+            view = change.store.load(job_id, instance_id)
         except NotFound:
             return
         attempt = view.attempts[instance_id]
-        if attempt.is_gone or attempt.ending:
-            return
-        if attempt.allocated_id:
-            self._settle(job_id, attempt)
-            return
-        if is_asked_for(attempt, self.ask.clock()):
-            return  # its answer is still on its way; the poll has this looked at again
+        match next_step(attempt, change.clock()):
+            case NextStep.SETTLE:
+                self._settle(job_id, attempt)
+            case NextStep.FIND:
+                self._find(view, attempt)
+
+    def _find(self, view: View, attempt: Attempt) -> None:
         try:
             machine = self.clouds.provider(attempt.provider).find_instance(attempt)
         except ProviderError:
             return  # the look-up proves nothing; the next poll asks again
         if machine is not None:
-            self.ask.record(job_id, attempt, machine)
+            self.ask.record(attempt.job_id, attempt, machine)
         else:
             self._not_shown(view, attempt)
 
     def _not_shown(self, view: View, attempt: Attempt) -> None:
-        now = self.ask.clock()
+        now = self.ask.change.clock()
         if attempt.arrived_at is None:
             self.ask.again(attempt.job_id, attempt)
         elif would_be_visible(view, attempt, now) and _is_silent(view, attempt, now):
             self.ask.change(attempt.job_id, gone_unseen(attempt), attempt.cedana_id)
 
     def _settle(self, job_id: str, attempt: Attempt) -> None:
-        if attempt.arrived_at:
-            return  # a machine that has spoken was made
         try:
             self.ask.settle(job_id, attempt)
         except NotYet:

@@ -40,4 +40,5 @@ class DestroyInstance:
             provider.destroy_instance(machine)
             self.ask.record(job_id, attempt, machine)
         elif would_be_visible(view, attempt, change.clock()):
+            provider.destroy_instance(attempt)  # a launch that came to nothing may have left more than machines
             change(job_id, gone_unseen(attempt), instance_id)

@@ -5,10 +5,10 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 
 from spotferry.domain import events as e
-from spotferry.domain.asking import LaunchRepeated, may_ask_again, may_begin
+from spotferry.domain.asking import may_ask_again, may_begin
 from spotferry.domain.pools import patterns, pool_of
 from spotferry.domain.view import View
-from spotferry.ports.cloud import Clock, Clouds, SettlesLaunches, TellsLaunchPrice
+from spotferry.ports.cloud import Clouds, SettlesLaunches, TellsLaunchPrice
 from spotferry.ports.store import BanStore
 from spotferry.types.errors import CapacityError, LaunchRefused, ProviderError, TryAgainLater
 from spotferry.types.instance import Attempt, Instance
@@ -26,7 +26,6 @@ class AskCloud:
     change: ChangeJob
     clouds: Clouds
     bans: BanStore
-    clock: Clock
 
     def __call__(self, job_id: str, attempt: Attempt) -> View | None:
         """Ask, as was saved just now, and record what came of it.
@@ -35,10 +34,11 @@ class AskCloud:
             The view with the answer; None when the question is still open: the cloud gave no verdict, or the call would
             begin so late that somebody else may ask before it is over.
         """
-        if not may_begin(attempt, self.clock()):
+        provider = self.clouds.provider(attempt.provider)  # first: its SDK may take seconds to load
+        if not may_begin(attempt, self.change.clock()):
             return None
         try:
-            machine = self.clouds.provider(attempt.provider).create_instance(attempt)
+            machine = provider.create_instance(attempt)
         except TryAgainLater:
             return None
         except CapacityError as refusal:
@@ -53,19 +53,12 @@ class AskCloud:
         Returns:
             As of a first call; None as well when there is nothing to ask for now.
         """
-        if not may_ask_again(attempt, self.clock()):
+        if not may_ask_again(attempt, self.change.clock()):
             return None
-        loaded = 0
-
-        def event(view: View) -> e.Event:
-            nonlocal loaded
-            loaded = view.job.revision
-            return LaunchRepeated(attempt.cedana_id)
-
-        view = self.change(job_id, event, attempt.cedana_id)
-        if view.job.revision == loaded:
+        decision = self.change.decided(job_id, e.LaunchRepeated(attempt.cedana_id), attempt.cedana_id)
+        if decision.entry is None:
             return None  # somebody else was first
-        return self(job_id, view.attempts[attempt.cedana_id])
+        return self(job_id, decision.view.attempts[attempt.cedana_id])
 
     def settle(self, job_id: str, attempt: Attempt) -> View | None:
         """Close an attempt whose launch was accepted and came to nothing.
@@ -88,7 +81,7 @@ class AskCloud:
         """Leave alone what the refusal reaches, and close the attempt."""
         self.set_aside(attempt.provider, attempt.market, attempt, refusal)
         failed = e.LaunchFailed(
-            attempt.cedana_id, refusal.code, refusal.message, accepted=accepted, asked_at=attempt.asked_at
+            attempt.cedana_id, refusal.code, refusal.message, accepted=accepted, asked_again_at=attempt.asked_again_at
         )
         view = self.change(job_id, failed, attempt.cedana_id)
         return self._give_up(view, refusal) if is_the_jobs_own(refusal) else view
@@ -111,7 +104,7 @@ class AskCloud:
             machine.ip_address,
             launched_at=machine.launched_at if isinstance(machine, Attempt) else None,
             price_usd_hour=self._asked(machine),
-            asked_at=attempt.asked_at,
+            asked_again_at=attempt.asked_again_at,
         )
         return self.change(job_id, created, attempt.cedana_id)
 
@@ -128,12 +121,12 @@ class AskCloud:
     def set_aside(self, provider: str, market: str, machine: Instance, refusal: CapacityError) -> None:
         """Leave alone what the refusal reaches, for as long as it says, for all jobs."""
         for banned_market, pattern in patterns(market, machine, refusal):
-            until = self.clock() + refusal.ban_for
+            until = self.change.clock() + refusal.ban_for
             self.bans.ban(provider, banned_market, pattern, until, f"{refusal.code}: {refusal.message}"[:500])
 
     def take_back(self, attempt: Attempt) -> None:
         """An interruption teaches the market: the pool that took a machine back is short of them."""
-        until = self.clock() + TAKEN_BACK_BAN
+        until = self.change.clock() + TAKEN_BACK_BAN
         self.bans.ban(attempt.provider, attempt.market, pool_of(attempt), until, "it took a machine back")
 
 

@@ -14,7 +14,7 @@ from spotferry.providers.aws.api import AwsApi, Service
 from spotferry.providers.aws.provider import AwsProvider
 from spotferry.providers.context import ProviderContext
 from spotferry.types.instance import Attempt, Candidate, LaunchRequest, Offer
-from tests.unit.providers.fake_pace import FakePace
+from tests.unit.providers.fake_timing import FakeTiming
 
 NOW = datetime(2026, 5, 4, 12, 0, tzinfo=UTC)
 REGION = "us-east-1"
@@ -50,10 +50,10 @@ class Rig:
         self, user_data: Callable[[Attempt], str] = lambda attempt: f"#!/bin/bash\n# {attempt.cedana_id}\n"
     ) -> None:
         self.now = NOW
-        self.time = FakePace()
+        self.time = FakeTiming()
         self.stubs: dict[tuple[Service, str], Stubber] = {}
         context = ProviderContext(deployment="test", user_data=user_data, clock=lambda: self.now)
-        self.api = AwsApi(self._client, self.time.pace())
+        self.api = AwsApi(self._client, self.time.timing())
         self.provider = AwsProvider(context, self.api)
 
     def stub(self, service: Service = "ec2", region: str = REGION) -> Stubber:

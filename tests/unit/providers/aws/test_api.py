@@ -6,10 +6,10 @@ import pytest
 from botocore.exceptions import PartialCredentialsError, ReadTimeoutError
 
 from spotferry.providers.aws.api import CONNECT_SECONDS, READ_SECONDS, AwsApi
-from spotferry.providers.pace import TOTAL_SECONDS
+from spotferry.providers.retries import TOTAL_SECONDS
 from spotferry.types.errors import ProviderError, ProviderUnavailable, SkipProvider
 from tests.unit.providers.aws.rig import REGION, Rig, an_attempt, machine, reservations
-from tests.unit.providers.fake_pace import FakePace
+from tests.unit.providers.fake_timing import FakeTiming
 
 LONGEST = 20.0
 
@@ -17,7 +17,7 @@ LONGEST = 20.0
 class Mute:
     """A client whose service never answers: each call takes as long as the SDK waits."""
 
-    def __init__(self, time: FakePace) -> None:
+    def __init__(self, time: FakeTiming) -> None:
         self.time = time
         self.calls = 0
 
@@ -30,10 +30,10 @@ class Mute:
 
 def test_a_service_that_never_answers_blocks_no_longer_than_the_limit() -> None:
     """A call is repeated only while one more may end before the deadline."""
-    time = FakePace()
+    time = FakeTiming()
     mute = Mute(time)
     with pytest.raises(ProviderUnavailable) as caught:
-        AwsApi(lambda _service, _region: mute, time.pace()).begin(REGION).ec2("describe_instances")
+        AwsApi(lambda _service, _region: mute, time.timing()).begin(REGION).ec2("describe_instances")
     assert caught.value.code == "ReadTimeoutError"
     assert mute.calls == 2
     assert time.seconds <= TOTAL_SECONDS < LONGEST
@@ -41,9 +41,9 @@ def test_a_service_that_never_answers_blocks_no_longer_than_the_limit() -> None:
 
 def test_calls_that_belong_together_share_the_deadline() -> None:
     """A call that follows one which used the time up is not begun."""
-    time = FakePace()
+    time = FakeTiming()
     mute = Mute(time)
-    calls = AwsApi(lambda _service, _region: mute, time.pace()).begin(REGION)
+    calls = AwsApi(lambda _service, _region: mute, time.timing()).begin(REGION)
     for _ in range(2):
         with pytest.raises(ProviderUnavailable):
             calls.ec2("describe_instances")
@@ -64,9 +64,9 @@ def test_throttling_is_retried_with_growing_pauses() -> None:
 def test_pauses_are_jittered() -> None:
     """Callers that were throttled together do not come back together."""
     rig = Rig()
-    rig.time.pace()
-    pace = rig.time.pace()
-    api = AwsApi(lambda _service, _region: rig.stub().client, type(pace)(pace.monotonic, pace.sleep, lambda: 0.0))
+    rig.time.timing()
+    timing = rig.time.timing()
+    api = AwsApi(lambda _service, _region: rig.stub().client, type(timing)(timing.monotonic, timing.sleep, lambda: 0.0))
     rig.stub().add_client_error("describe_instances", "Throttling", "slow down", 400)
     rig.stub().add_response("describe_instances", {})
     api.begin(REGION).ec2("describe_instances")
@@ -111,13 +111,13 @@ def test_clients_are_made_once_a_region() -> None:
 
 def test_what_is_wrong_with_a_client_is_told_by_the_call() -> None:
     """A client that cannot be made is an error of ours at the call, and the time it took is not the call's."""
-    time = FakePace()
+    time = FakeTiming()
 
     def connect(_service: str, _region: str) -> object:
         time.seconds += TOTAL_SECONDS
         raise PartialCredentialsError(provider="env", cred_var="AWS_SECRET_ACCESS_KEY")
 
-    calls = AwsApi(connect, time.pace()).begin(REGION)
+    calls = AwsApi(connect, time.timing()).begin(REGION)
     assert calls.deadline.started == TOTAL_SECONDS
     with pytest.raises(SkipProvider, match="AWS_SECRET_ACCESS_KEY"):
         calls.ec2("describe_instances")

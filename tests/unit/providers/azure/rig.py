@@ -23,7 +23,7 @@ from spotferry.providers.azure.api import AzureApi, Calls, Connection, connectio
 from spotferry.providers.azure.provider import AzureProvider
 from spotferry.providers.context import ProviderContext
 from spotferry.types.instance import Attempt, Candidate, LaunchRequest, Offer
-from tests.unit.providers.fake_pace import FakePace
+from tests.unit.providers.fake_timing import FakeTiming
 
 Json = dict[str, Any]  # Any: JSON as Azure has it
 NOW = datetime(2026, 5, 4, 12, 0, tzinfo=UTC)
@@ -136,9 +136,9 @@ class Rig:
 
     def __init__(self, user_data: str = "#!/bin/sh\n") -> None:
         self.script = Script()
-        self.pace = FakePace()
+        self.timing = FakeTiming()
         self.now = NOW
-        self.api = AzureApi(lambda: connection_over(self.script), self.pace.pace())
+        self.api = AzureApi(lambda: connection_over(self.script), self.timing.timing())
         context = ProviderContext("test", lambda _attempt: user_data, lambda: self.now)
         self.provider = AzureProvider(context, self.api)
 

@@ -10,7 +10,7 @@ from azure.core.rest import HttpRequest
 
 from spotferry.providers.azure import api
 from spotferry.providers.azure.api import Calls, Connection, connection
-from spotferry.providers.pace import TOTAL_SECONDS, Deadline
+from spotferry.providers.retries import TOTAL_SECONDS, Deadline
 from spotferry.types.errors import (
     Misconfigured,
     ProviderError,
@@ -43,7 +43,7 @@ def test_what_throttles_is_asked_again_as_late_as_it_wants(rig: Rig) -> None:
     throttled = refused(429, "TooManyRequests", **{"Retry-After": "4"})
     rig.script.answer(PATH, throttled, refused(503, "ServerBusy"), Answer(200, {"a": 1}))
     assert rig.calls().ask(get) == {"a": 1}
-    assert rig.pace.pauses == [4.0, 1.0]
+    assert rig.timing.pauses == [4.0, 1.0]
 
 
 def test_a_pause_that_does_not_fit_is_not_made(rig: Rig) -> None:
@@ -52,14 +52,14 @@ def test_a_pause_that_does_not_fit_is_not_made(rig: Rig) -> None:
     with pytest.raises(ProviderUnavailable) as caught:
         rig.calls().ask(get)
     assert caught.value.code == "TooManyRequests"
-    assert rig.pace.pauses == []
+    assert rig.timing.pauses == []
 
 
 def test_the_deadline_is_the_calls_together(rig: Rig) -> None:
     """What the first call used up is missing to the second; another batch has a deadline of its own."""
     rig.script.answer(PATH, Answer(200, {}))
     calls = rig.calls()
-    rig.pace.seconds += TOTAL_SECONDS
+    rig.timing.seconds += TOTAL_SECONDS
     with pytest.raises(ProviderUnavailable, match="no time"):
         calls.ask(get)
     assert not calls.deadline.wait(0.0)
@@ -137,7 +137,7 @@ def test_without_a_token(error: Exception, expected: type[ProviderError], code: 
     rig = Rig()
     broken = connection(_Refused(error), "sub", BASE)
     with pytest.raises(expected) as caught:
-        Calls(rig.api, broken, "eastus", Deadline(rig.pace.pace(), TOTAL_SECONDS, 1.0)).ask(get)
+        Calls("eastus", Deadline(rig.timing.timing(), TOTAL_SECONDS, 1.0), broken).ask(get)
     assert caught.value.code == code
 
 
@@ -175,7 +175,7 @@ def test_the_clients_are_made_once(rig: Rig) -> None:
         made.append(over)
         return over
 
-    shared = api.AzureApi(connect, rig.pace.pace())
+    shared = api.AzureApi(connect, rig.timing.timing())
     assert shared.begin("eastus").connection is shared.begin("westeurope").connection
     assert len(made) == 1
 

@@ -60,7 +60,7 @@ def test_an_accepted_launch_is_looked_at_a_few_seconds(rig: Rig) -> None:
     made = create(rig)
     assert (made.allocated_id, made.state, made.availability_zone) == (TOKEN, "pending", "1")
     assert made.launched_at == datetime.fromisoformat("2026-05-04T11:50:00.123456+00:00")
-    assert rig.pace.seconds < 20
+    assert rig.timing.seconds < 20
     put = rig.script.asked[0]
     assert put.headers["If-None-Match"] == "*"
     assert json.loads(put.body)["properties"]["priority"] == "Spot"

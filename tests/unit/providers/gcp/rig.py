@@ -18,7 +18,7 @@ from spotferry.providers.context import ProviderContext
 from spotferry.providers.gcp.api import Clients, GcpApi, clients
 from spotferry.providers.gcp.provider import GcpProvider
 from spotferry.types.instance import Attempt, Candidate, LaunchRequest, Offer
-from tests.unit.providers.fake_pace import FakePace
+from tests.unit.providers.fake_timing import FakeTiming
 
 NOW = datetime(2026, 5, 4, 12, 0, tzinfo=UTC)
 LONG_AGO = NOW - timedelta(hours=1)
@@ -85,8 +85,8 @@ class Rig:
     ) -> None:
         self.now = NOW
         self.wire = Wire()
-        self.time = FakePace()
-        self.api = GcpApi(self._connect, self.time.pace())
+        self.time = FakeTiming()
+        self.api = GcpApi(self._connect, self.time.timing())
         context = ProviderContext(deployment="test", user_data=user_data, clock=lambda: self.now)
         self.provider = GcpProvider(context, self.api)
 

@@ -10,10 +10,10 @@ from typing import Any
 import httpx
 
 from spotferry.providers.context import ProviderContext
-from spotferry.providers.pace import Pace
 from spotferry.providers.paperspace.api import Json, Method, PaperspaceApi
 from spotferry.providers.paperspace.credentials import ApiKey
 from spotferry.providers.paperspace.provider import PaperspaceProvider
+from spotferry.providers.retries import Timing
 from spotferry.types.instance import Attempt, LaunchRequest, Offer
 
 NOW = datetime(2026, 11, 30, 12, 0, tzinfo=UTC)
@@ -45,9 +45,9 @@ class Time:
         self.pauses.append(seconds)
         self.now += seconds
 
-    def pace(self) -> Pace:
+    def timing(self) -> Timing:
         """What the adapter is given; chance is what the test says."""
-        return Pace(monotonic=self.monotonic, sleep=self.wait, random=lambda: self.chance)
+        return Timing(monotonic=self.monotonic, sleep=self.wait, random=lambda: self.chance)
 
 
 class ScriptedApi(PaperspaceApi):
@@ -55,7 +55,7 @@ class ScriptedApi(PaperspaceApi):
 
     def __init__(self, answers: Answers, time: Time | None = None) -> None:
         self.time = time or Time()
-        super().__init__(ApiKey(lambda _name: "key"), "http://paperspace.test", self.time.pace())
+        super().__init__(ApiKey(lambda _name: "key"), "http://paperspace.test", self.time.timing())
         self.asked: list[tuple[str, str, Mapping[str, str], Json | None]] = []
         self._answers = {route: deque(listed) for route, listed in answers.items()}
 

@@ -4,10 +4,10 @@ import httpx
 import pytest
 
 from spotferry.providers.context import no_secret
-from spotferry.providers.pace import TOTAL_SECONDS
 from spotferry.providers.paperspace import api as paperspace_api
 from spotferry.providers.paperspace.api import PaperspaceApi, pages
 from spotferry.providers.paperspace.credentials import ApiKey
+from spotferry.providers.retries import TOTAL_SECONDS
 from spotferry.types.errors import ProviderError, ProviderUnavailable, SkipProvider
 from tests.unit.providers.paperspace.rig import Answer, ScriptedApi, Time, page, refusal
 
@@ -129,7 +129,7 @@ def test_the_key_goes_to_paperspace_only(monkeypatch: pytest.MonkeyPatch) -> Non
     """The endpoint is Paperspace's own unless the environment says another; an unreachable one is no verdict."""
     assert PaperspaceApi(ApiKey(no_secret))._url == "https://api.paperspace.com/v1"
     monkeypatch.setenv("PAPERSPACE_API_URL", "http://127.0.0.1:9/v1/")
-    api = PaperspaceApi(ApiKey(lambda _name: "key"), pace=Time().pace())
+    api = PaperspaceApi(ApiKey(lambda _name: "key"), timing=Time().timing())
     assert api._url == "http://127.0.0.1:9/v1"
     with pytest.raises(ProviderUnavailable) as caught:
         api.begin().get("/machines")

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from spotferry.types.errors import InvalidInput, LaunchRefused, NotYet, ProviderUnavailable
+from spotferry.types.errors import InvalidInput, LaunchRefused, NotYet, ProviderUnavailable, TryAgainLater
 from spotferry.types.instance import Instance
 from tests.unit.providers.paperspace.rig import (
     NAME,
@@ -47,17 +47,20 @@ def test_of_two_that_a_race_made_the_older_is_kept() -> None:
 
 
 def test_a_refused_machine_leaves_no_script() -> None:
-    """The script of a refused launch is deleted; without a verdict it stays, since the machine may run."""
-    script = ("DELETE", "/startup-scripts/sc1")
-    answers: Answers = {MACHINES: [page()], MAKE_SCRIPT: [{"id": "sc1"}], script: [{"id": "sc1"}]}
+    """The scripts of all calls for it are deleted; without a verdict they stay, since the machine may run."""
+    deleted = [("DELETE", f"/startup-scripts/{n}") for n in ("sc0", "sc1")]
+    listed = page({"id": "sc0", "name": NAME}, {"id": "sc1", "name": NAME})
+    answers: Answers = {MACHINES: [page()], MAKE_SCRIPT: [{"id": "sc1"}], SCRIPTS: [listed]}
+    answers |= {route: [{"id": "sc"}] for route in deleted}
     provider, api = a_provider({**answers, MAKE: [refusal(400, "BAD_REQUEST")]})
     with pytest.raises(LaunchRefused):
         provider.create_instance(an_attempt())
-    assert api.calls()[-1] == script
-    provider, api = a_provider({**answers, MAKE: [refusal(500)]})
-    with pytest.raises(ProviderUnavailable):
-        provider.create_instance(an_attempt())
-    assert script not in api.calls()
+    assert api.calls()[-2:] == deleted
+    for status, error in ((500, ProviderUnavailable), (429, TryAgainLater)):
+        provider, api = a_provider({**answers, MAKE: [refusal(status)]})
+        with pytest.raises(error):
+            provider.create_instance(an_attempt())
+        assert not set(deleted) & set(api.calls())
 
 
 @pytest.mark.parametrize("answer", [{"event": {}}, {"data": 5}, {"data": {"state": "ready"}}])

@@ -10,7 +10,7 @@ import boto3
 from botocore.config import Config
 
 from spotferry.providers.aws.errors import VENDOR_ERRORS, VendorError, call_error, failure_of, launch_error
-from spotferry.providers.pace import TOTAL_SECONDS, AskAgain, Deadline, Pace
+from spotferry.providers.retries import TOTAL_SECONDS, AskAgain, Deadline, RegionCalls, Timing
 from spotferry.types.errors import ProviderError
 
 Service = Literal["ec2", "ssm", "pricing"]
@@ -37,9 +37,9 @@ def _connector() -> Callable[[Service, str], Client]:
 class AwsApi:
     """Gives out clients, one per service and region, made on first use; safe to share between threads."""
 
-    def __init__(self, connect: Callable[[Service, str], Client] | None = None, pace: Pace | None = None) -> None:
+    def __init__(self, connect: Callable[[Service, str], Client] | None = None, timing: Timing | None = None) -> None:
         self._connect = connect
-        self._pace = pace or Pace()
+        self._timing = timing or Timing()
         self._clients: dict[tuple[Service, str], Client] = {}
         self._lock = threading.Lock()
 
@@ -49,7 +49,7 @@ class AwsApi:
         # told by the call that needs it.
         with suppress(*VENDOR_ERRORS):
             self.client(service, region)
-        return Calls(self, region, Deadline(self._pace, TOTAL_SECONDS, CONNECT_SECONDS + READ_SECONDS))
+        return Calls(region, Deadline(self._timing, TOTAL_SECONDS, CONNECT_SECONDS + READ_SECONDS), self)
 
     def client(self, service: Service, region: str) -> Client:
         """The client of one service in one region."""
@@ -62,16 +62,10 @@ class AwsApi:
 
 
 @dataclass(frozen=True, slots=True)
-class Calls:
+class Calls(RegionCalls):
     """Calls to one region; together they end before the deadline."""
 
     api: AwsApi
-    region: str
-    deadline: Deadline
-
-    def again(self) -> "Calls":
-        """The same region, with a deadline of its own: for the next page or batch of a long listing."""
-        return self.api.begin(self.region)
 
     def ec2(self, operation: str, **params: object) -> Answer:
         """Call EC2.

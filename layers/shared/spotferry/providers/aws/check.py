@@ -6,7 +6,7 @@ from typing import Any
 import boto3
 from botocore.config import Config
 
-from spotferry.ports.cloud import RegionSettings
+from spotferry.ports.cloud import RegionSettings, image_key
 from spotferry.providers.aws.api import AwsApi, Client
 from spotferry.providers.aws.check_network import NetworkCheck
 from spotferry.providers.aws.errors import VENDOR_ERRORS, VendorError, failure_of
@@ -80,7 +80,7 @@ class AwsCheck:
             provider="aws", region=settings.region, zone="", instance_type=SAMPLES[kind], arch=arch, vcpus=1,
             memory_gib=1, gpu_count=int(with_gpu),
         )  # fmt: skip
-        key = f"{arch}/gpu" if with_gpu else arch
+        key = image_key(arch, with_gpu=with_gpu)
         calls = AwsApi(self._connect).begin(settings.region)
         try:
             image = Images(self._context.clock).resolve(calls, settings, offer, "")

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from spotferry.providers.asked import batches
 from spotferry.providers.aws.api import Answer, Calls
 from spotferry.providers.aws.states import STATE_REASONS, STATES
-from spotferry.providers.ends import ENDED_BY, reason_code
+from spotferry.providers.ends import ended_by, reason_code
 from spotferry.types.errors import ProviderError, ProviderUnavailable
 from spotferry.types.instance import Attempt, Instance
 
@@ -117,7 +117,7 @@ def as_seen(instance: _InstanceT, seen: Seen) -> _InstanceT:
         changes["cloud_reason"] = reason
         changes["launched_at"] = seen.get("LaunchTime") or instance.launched_at
         changes["billed_until"] = _since(seen)
-        changes["ended_by"] = ENDED_BY.get(STATE_REASONS.get(reason_code(reason)), "")
+        changes["ended_by"] = ended_by(STATE_REASONS.get(reason_code(reason)))
     return instance.model_copy(update=changes)
 
 

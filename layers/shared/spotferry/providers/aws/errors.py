@@ -226,7 +226,7 @@ def launch_error(error: VendorError, region: str, instance_type: str, *, own_ima
         verdict = REQUEST_WRONG
     else:
         verdict = _local_verdict(error) or _verdict(failure, region, instance_type)
-    return verdict.error_of(failure.code, failure.message, region)
+    return verdict.error_of(failure, region)
 
 
 def call_error(error: VendorError, region: str) -> ProviderError:
@@ -236,7 +236,7 @@ def call_error(error: VendorError, region: str) -> ProviderError:
         return ProviderUnavailable(failure.code, failure.message, region)
     verdict = _local_verdict(error) or _verdict(failure, region, "")
     if verdict.error is SkipProvider or verdict is REGION_CLOSED:
-        return verdict.error_of(failure.code, failure.message, region)
+        return verdict.error_of(failure, region)
     return ProviderError(failure.code, failure.message, region)
 
 

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from spotferry.ports.cloud import Clock, RegionSettings
 from spotferry.providers.aws.api import Calls
 from spotferry.providers.learned import Learned
-from spotferry.types.errors import LaunchRefused, ProviderError
+from spotferry.providers.verdict import image_refused
+from spotferry.types.errors import ProviderError
 from spotferry.types.instance import Offer
 
 PUBLIC_PARAMETERS = {
@@ -54,7 +55,7 @@ class Images:
         image = self._images.get((calls.region, image_id), lambda: _look_up(calls, image_id, own=bool(own)))
         if image.arch != offer.arch:
             message = f"the image {image_id} is for {image.arch}, the machine {offer.instance_type} is {offer.arch}"
-            raise _refused("ImageArchitecture", message, calls.region, own=bool(own))
+            raise image_refused("ImageArchitecture", message, calls.region, own=bool(own))
         return image
 
     def _chosen(self, calls: Calls, settings: RegionSettings, offer: Offer) -> str:
@@ -73,22 +74,22 @@ def _parameter(calls: Calls, name: str) -> str:
         if error.code != "ParameterNotFound":
             raise
         message = f"the vendor publishes no image at {name}; set an image for the region"
-        raise _refused(error.code, message, calls.region, own=False) from error
+        raise image_refused(error.code, message, calls.region, own=False) from error
 
 
 def _look_up(calls: Calls, image_id: str, *, own: bool) -> Image:
     if not _IMAGE_ID.fullmatch(image_id):
         message = f"{image_id!r} is not the id of an image: machine_image wants ami- and hex digits on aws"
-        raise _refused("InvalidAMIID.Malformed", message, calls.region, own=own)
+        raise image_refused("InvalidAMIID.Malformed", message, calls.region, own=own)
     try:
         found = calls.ec2("describe_images", ImageIds=[image_id]).get("Images", [])
     except ProviderError as error:
         if not error.code.startswith("InvalidAMIID."):
             raise
-        raise _refused(error.code, error.message, calls.region, own=own) from error
+        raise image_refused(error.code, error.message, calls.region, own=own) from error
     if not found or found[0].get("State", "available") != "available":
         message = f"the image {image_id} is not available in {calls.region}"
-        raise _refused("InvalidAMIID.NotFound", message, calls.region, own=own)
+        raise image_refused("InvalidAMIID.NotFound", message, calls.region, own=own)
     answer = found[0]
     root = answer.get("RootDeviceName", "")
     sizes = [
@@ -98,10 +99,5 @@ def _look_up(calls: Calls, image_id: str, *, own: bool) -> Image:
     ]
     if not sizes:
         message = f"the image {image_id} has no root volume to size: it must boot from EBS"
-        raise _refused("ImageRootDevice", message, calls.region, own=own)
+        raise image_refused("ImageRootDevice", message, calls.region, own=own)
     return Image(image_id, answer.get("Architecture", ""), root, sizes[0])
-
-
-def _refused(code: str, message: str, region: str, *, own: bool) -> LaunchRefused:
-    """A job's own image is the job's own trouble: it closes nothing to anybody else."""
-    return LaunchRefused(code, message, region, scope="none" if own else "family")

@@ -73,7 +73,7 @@ class AwsProvider:
         """
         attempt, request = launch_of(candidate)
         params = launch.run_instances(attempt, request, self._context.user_data(attempt))
-        calls = self._api.begin(attempt.region)
+        calls = self._api.begin(attempt.region).as_one()
         try:
             answer = calls.run_instances(attempt.instance_type, params, own_image=request.own_image)
             seen = describe.launched(answer, attempt.region)

@@ -8,7 +8,7 @@ from spotferry.providers.asked import batches
 from spotferry.providers.aws.api import Calls
 from spotferry.providers.aws.describe import FILTER_VALUES, PAGE, answers, turns
 from spotferry.providers.aws.states import ANNOUNCED, NOTICE, SPOT_STATUS, STATE_REASONS
-from spotferry.providers.ends import BY_CLOUD, BY_US, Cause, reason_code
+from spotferry.providers.ends import Cause, ended_by, is_the_clouds_doing, reason_code
 from spotferry.types.events import ProviderEvent
 from spotferry.types.instance import Attempt, Instance
 
@@ -24,7 +24,7 @@ def ended(instance: Instance) -> ProviderEvent | None:
     return ProviderEvent(
         instance_id=instance.allocated_id,
         fault_code=code or instance.state,
-        marked_for_termination=STATE_REASONS.get(code) in BY_CLOUD,
+        marked_for_termination=is_the_clouds_doing(STATE_REASONS.get(code)),
     )
 
 
@@ -33,7 +33,7 @@ def is_vague(instance: Instance) -> bool:
     cause = STATE_REASONS.get(_code(instance))
     if not isinstance(instance, Attempt) or cause is Cause.TAKEN_BACK:
         return cause is Cause.TAKEN_BACK
-    return cause in BY_US and instance.market == "spot" and instance.billed_until is None
+    return ended_by(cause) == "us" and instance.market == "spot" and instance.billed_until is None
 
 
 def may_be_announced(instance: Instance) -> bool:
@@ -70,6 +70,6 @@ def announced(instance: Instance, request: Request | None) -> ProviderEvent | No
     return ProviderEvent(
         instance_id=instance.allocated_id,
         fault_code=code,
-        marked_for_termination=SPOT_STATUS[code] in BY_CLOUD,
+        marked_for_termination=is_the_clouds_doing(SPOT_STATUS[code]),
         termination_time=int(ends.timestamp()) if ends else 0,
     )

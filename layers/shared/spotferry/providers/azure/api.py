@@ -26,7 +26,7 @@ from spotferry.providers.azure.credential import credential
 from spotferry.providers.azure.errors import MALFORMED, VENDOR_ERRORS, Failure, call_error, failure_of
 from spotferry.providers.azure.pricing_api import RESOURCE_MANAGER
 from spotferry.providers.azure.pricing_auth import MANAGER_ENDPOINT, SCOPE, SUBSCRIPTION
-from spotferry.providers.pace import TOTAL_SECONDS, AskAgain, Deadline, Pace
+from spotferry.providers.retries import TOTAL_SECONDS, AskAgain, Deadline, RegionCalls, Timing
 from spotferry.types.errors import Misconfigured, ProviderError, ProviderUnavailable, SkipProvider
 
 _Answer = TypeVar("_Answer")
@@ -132,9 +132,9 @@ def connection(
 class AzureApi:
     """Gives out one connection, made on first use; safe to share between threads."""
 
-    def __init__(self, connect: Callable[[], Connection] = connect, pace: Pace | None = None) -> None:
+    def __init__(self, connect: Callable[[], Connection] = connect, timing: Timing | None = None) -> None:
         self._connect = connect
-        self._pace = pace or Pace()
+        self._timing = timing or Timing()
         self._connection: Connection | None = None
         self._lock = threading.Lock()
 
@@ -147,22 +147,15 @@ class AzureApi:
         with self._lock:
             # Making the clients loads thousands of classes, which is no call's time.
             self._connection = self._connection or self._connect()
-            deadline = Deadline(self._pace, TOTAL_SECONDS, CONNECT_SECONDS + READ_SECONDS)
-            return Calls(self, self._connection, region, deadline)
+            deadline = Deadline(self._timing, TOTAL_SECONDS, CONNECT_SECONDS + READ_SECONDS)
+            return Calls(region, deadline, self._connection)
 
 
 @dataclass(frozen=True, slots=True)
-class Calls:
+class Calls(RegionCalls):
     """Calls about one region; together they end before the deadline."""
 
-    api: AzureApi
     connection: Connection
-    region: str
-    deadline: Deadline
-
-    def again(self) -> "Calls":
-        """The same region, with a deadline of its own: for the next page or batch of a long listing."""
-        return self.api.begin(self.region)
 
     def ask(
         self,

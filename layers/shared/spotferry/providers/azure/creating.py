@@ -119,7 +119,7 @@ def undone(calls: Calls, place: Place, code: str, message: str) -> CapacityError
         ProviderUnavailable: the order was not accepted.
     """
     try:
-        delete(calls.again(), place)
+        delete(calls, place)
     except ProviderError as error:
         words = f"{place.name} failed ({code}) and could not be deleted: {error.message}"
         raise ProviderUnavailable(error.code, words, calls.region) from error

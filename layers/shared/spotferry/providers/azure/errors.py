@@ -19,7 +19,7 @@ from azure.core.exceptions import (
 )
 
 from spotferry.providers.azure.verdicts import TRANSIENT, is_of_the_image, verdict_of
-from spotferry.providers.pace import retry_after
+from spotferry.providers.retries import retry_after
 from spotferry.providers.verdict import DENIED, REGION_CLOSED, REQUEST_WRONG, UNKNOWN, WAIT, Verdict
 from spotferry.types.errors import CapacityError, ProviderError, ProviderUnavailable
 
@@ -123,10 +123,10 @@ def launch_error(failure: Failure, region: str, *, own_image: bool = False) -> P
     if failure.lost:
         return ProviderUnavailable(failure.code, failure.message, region)
     if own_image and is_of_the_image(failure.code, failure.message):
-        return _raised(REQUEST_WRONG, failure, region)
+        return REQUEST_WRONG.error_of(failure, region)
     if failure.transient:
-        return _raised(WAIT, failure, region)
-    return _raised(_verdict(failure), failure, region)
+        return WAIT.error_of(failure, region)
+    return _verdict(failure).error_of(failure, region)
 
 
 def operation_error(code: str, message: str, region: str, *, own_image: bool = False) -> CapacityError:
@@ -136,8 +136,8 @@ def operation_error(code: str, message: str, region: str, *, own_image: bool = F
     """
     failure = Failure(code or "Unknown", message)
     if own_image and is_of_the_image(failure.code, failure.message):
-        return _raised(REQUEST_WRONG, failure, region)
-    return _raised(verdict_of(failure.code, failure.message, accepted=True) or UNKNOWN, failure, region)
+        return REQUEST_WRONG.error_of(failure, region)
+    return (verdict_of(failure.code, failure.message, accepted=True) or UNKNOWN).error_of(failure, region)
 
 
 def call_error(failure: Failure, region: str) -> ProviderError:
@@ -146,7 +146,7 @@ def call_error(failure: Failure, region: str) -> ProviderError:
         return ProviderUnavailable(failure.code, failure.message, region)
     verdict = _verdict(failure)
     if verdict in {DENIED, REGION_CLOSED}:
-        return _raised(verdict, failure, region)
+        return verdict.error_of(failure, region)
     return ProviderError(failure.code, failure.message, region)
 
 
@@ -166,10 +166,6 @@ def _verdict(failure: Failure) -> Verdict:
     if known is None and (failure.status == _NOT_AUTHENTICATED or failure.code == ClientAuthenticationError.__name__):
         return DENIED
     return known or UNKNOWN
-
-
-def _raised(verdict: Verdict, failure: Failure, region: str) -> CapacityError:
-    return verdict.error_of(failure.code, failure.message, region)
 
 
 # Any: as above.

@@ -4,14 +4,16 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 from azure.core.rest import HttpRequest
 
-from spotferry.ports.cloud import Clock, RegionSettings
+from spotferry.ports.cloud import Clock, RegionSettings, image_key
 from spotferry.providers.azure.api import Calls, Connection
 from spotferry.providers.azure.errors import Failure, call_error
 from spotferry.providers.learned import Learned
+from spotferry.providers.verdict import image_refused
 from spotferry.types.errors import LaunchRefused, ProviderError
 from spotferry.types.instance import Offer
 
@@ -25,6 +27,8 @@ VENDOR_IMAGES = {
 SIZES_GB = {"ubuntu-24_04-lts": 30, "ubuntu-hpc": 64}
 """What an offer's images hold, where Azure does not tell."""
 _USUAL_GB = 30
+
+_refused = partial(image_refused, reach="region")
 
 _URN = re.compile(r"[^:/\s]+:[^:/\s]+:[^:/\s]+:[^:/\s]+")
 _RESOURCE = re.compile(
@@ -90,7 +94,7 @@ def _chosen(settings: RegionSettings, offer: Offer) -> str:
     unfit = with_gpu and (offer.gpu_maker.upper() != "NVIDIA" or _OTHER_DRIVERS.match(offer.instance_type))
     named = VENDOR_IMAGES.get((offer.arch, with_gpu))
     if unfit or named is None:
-        place = f"{offer.arch}/gpu" if with_gpu else offer.arch
+        place = image_key(offer.arch, with_gpu=with_gpu)
         message = f"no vendor's image has the drivers of {offer.instance_type}: set the image {place} of {offer.region}"
         raise LaunchRefused("NoImage", message, offer.region, scope="size", ban_for=timedelta(hours=24))
     return named
@@ -188,8 +192,3 @@ def _size_gb(disk: Mapping[str, Any]) -> int:
         if disk.get(key):
             return int(disk[key])
     return -(-int(disk.get("sizeInBytes") or 0) // (1024**3))
-
-
-def _refused(code: str, message: str, region: str, *, own: bool) -> LaunchRefused:
-    """A job's own image is the job's own trouble: it closes nothing to anybody else."""
-    return LaunchRefused(code, message, region, scope="none" if own else "region")

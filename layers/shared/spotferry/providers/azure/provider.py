@@ -9,7 +9,7 @@ from spotferry.providers.azure import activity, creating, describe, launch, name
 from spotferry.providers.azure.api import AzureApi, Calls
 from spotferry.providers.azure.creating import AlreadyThere, Place
 from spotferry.providers.azure.images import Images
-from spotferry.providers.azure.sweep import Sweep, is_young
+from spotferry.providers.azure.sweep import Sweep, may_be_hidden
 from spotferry.providers.context import DEPLOYMENT_TAG, ProviderContext
 from spotferry.providers.ends import reason_code
 from spotferry.types.errors import CapacityError, NotYet, ProviderError, ProviderUnavailable
@@ -72,11 +72,11 @@ class AzureProvider:
         attempt, request = launch_of(candidate)
         body = launch.machine(attempt, request, self._context.user_data(attempt))
         place = Place(_group(attempt), names.vm_name(attempt), request.own_image)
-        calls = self._api.begin(attempt.region)
+        calls = self._api.begin(attempt.region).as_one()
         try:
             accepted = creating.put(calls, place, body)
         except AlreadyThere:
-            return self._made_before(calls.again(), attempt, place)
+            return self._made_before(calls, attempt, place)
         creating.await_verdict(calls, accepted, place)
         return describe.as_seen(attempt, accepted.seen)
 
@@ -105,7 +105,7 @@ class AzureProvider:
         calls = self._api.begin(attempt.region)
         seen = describe.look_up(calls, place.group, place.name)
         if seen is None:
-            if is_young(attempt, self._context.clock()):
+            if may_be_hidden(attempt, self._context.clock()):
                 raise NotYet(f"{place.name} is not shown yet", SETTLES_WITHIN)
             return None
         now = describe.condition(seen)

@@ -48,7 +48,7 @@ class Sweep:
         for instance in instances:
             place = _place(instance)
             seen = shown.get(place) if place else by_name.get(vm_name(instance).lower())
-            if seen is None and place is not None and not is_young(instance, self.now):
+            if seen is None and place is not None and not may_be_hidden(instance, self.now):
                 # A list may be a little behind: only the machine's own address proves that it is gone.
                 found.append(self._one(instance) if left > 0 else instance)
                 left -= 1
@@ -68,7 +68,7 @@ class Sweep:
         """The instance as seen; unseen means gone, unless it is so young that Azure may not show it yet."""
         if seen is not None:
             return describe.as_seen(instance, seen)
-        return instance if is_young(instance, self.now) else describe.as_gone(instance)
+        return instance if may_be_hidden(instance, self.now) else describe.as_gone(instance)
 
     def group_of(self, instance: Instance) -> str:
         """The resource group of a machine whose record does not tell it, from the list; "" when it is not there.
@@ -106,8 +106,8 @@ class Sweep:
             yield now.model_copy(update={"state": "stopping"}) if lost else now
 
 
-def is_young(instance: Instance, now: datetime) -> bool:
-    """As `asked` has it, but not one that was seen or is ordered to end."""
+def may_be_hidden(instance: Instance, now: datetime) -> bool:
+    """It was made so recently that Azure may not show it yet; not one that was seen, or is ordered to end."""
     known = isinstance(instance, Attempt) and (instance.arrived_at or instance.ending)
     return not known and asked.is_young(instance, now, VISIBLE_AFTER)
 

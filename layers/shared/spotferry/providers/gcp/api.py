@@ -12,7 +12,7 @@ from google.cloud.compute_v1 import ImagesClient, InstancesClient, ZoneOperation
 
 from spotferry.providers.gcp.auth import COMPUTE_ENDPOINT, PROJECT, credentials_for
 from spotferry.providers.gcp.errors import VENDOR_ERRORS, Failure, call_error, failure_of
-from spotferry.providers.pace import TOTAL_SECONDS, AskAgain, Deadline, Pace
+from spotferry.providers.retries import TOTAL_SECONDS, AskAgain, Deadline, RegionCalls, Timing
 from spotferry.types.errors import Misconfigured, ProviderError, ProviderUnavailable, SkipProvider
 
 Answer = TypeVar("Answer")
@@ -64,15 +64,15 @@ def clients(credentials: Credentials, project: str, endpoint: str = "") -> Clien
 class GcpApi:
     """Gives out the clients, made on first use; safe to share between threads."""
 
-    def __init__(self, make: Callable[[], Clients] = connect, pace: Pace | None = None) -> None:
+    def __init__(self, make: Callable[[], Clients] = connect, timing: Timing | None = None) -> None:
         self._make = make
-        self._pace = pace or Pace()
+        self._timing = timing or Timing()
         self._clients: Clients | None = None
         self._lock = threading.Lock()
 
     def begin(self, region: str) -> "Calls":
         """Calls about one region that belong together: their deadline runs from now."""
-        return Calls(self, region, Deadline(self._pace, TOTAL_SECONDS, ONE_TRY_SECONDS))
+        return Calls(region, Deadline(self._timing, TOTAL_SECONDS, ONE_TRY_SECONDS), self)
 
     def clients(self) -> Clients:
         """The clients.
@@ -87,16 +87,10 @@ class GcpApi:
 
 
 @dataclass(frozen=True, slots=True)
-class Calls:
+class Calls(RegionCalls):
     """Calls about one region; together they end before the deadline."""
 
     api: GcpApi
-    region: str
-    deadline: Deadline
-
-    def again(self) -> "Calls":
-        """The same region, with a deadline of its own: for the next page or batch of a long listing."""
-        return self.api.begin(self.region)
 
     @property
     def project(self) -> str:

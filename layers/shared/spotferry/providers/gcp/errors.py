@@ -17,7 +17,7 @@ from requests.exceptions import RequestException
 
 from spotferry.providers.gcp.verdicts import BRIEFLY_NOT, LAUNCH_ERRORS, verdict_of
 from spotferry.providers.verdict import DENIED, REGION_CLOSED, WAIT, Verdict
-from spotferry.types.errors import CapacityError, ProviderError, ProviderUnavailable
+from spotferry.types.errors import ProviderError, ProviderUnavailable
 
 VENDOR_ERRORS = (GoogleAPIError, GoogleAuthError, RequestException, JsonFormatError, UnicodeDecodeError)
 """All that a call through the SDK may raise; they have no base class in common."""
@@ -89,7 +89,7 @@ def launch_error(failure: Failure, region: str, *, own_image: bool = False, acce
     verdict = _verdict(failure, own_image=own_image)
     if accepted and verdict is WAIT:
         verdict = BRIEFLY_NOT
-    return _error(verdict, failure, region)
+    return verdict.error_of(failure, region)
 
 
 def call_error(failure: Failure, region: str) -> ProviderError:
@@ -98,12 +98,8 @@ def call_error(failure: Failure, region: str) -> ProviderError:
         return ProviderUnavailable(failure.code, failure.message, region)
     verdict = _verdict(failure, own_image=False)
     if verdict in {DENIED, REGION_CLOSED}:
-        return _error(verdict, failure, region)
+        return verdict.error_of(failure, region)
     return ProviderError(failure.code, failure.message, region)
-
-
-def _error(verdict: Verdict, failure: Failure, region: str) -> CapacityError:
-    return verdict.error_of(failure.code, failure.message, region)
 
 
 def _verdict(failure: Failure, *, own_image: bool) -> Verdict:

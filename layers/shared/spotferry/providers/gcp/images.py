@@ -8,7 +8,8 @@ from google.cloud.compute_v1 import Image as VendorImage
 from spotferry.ports.cloud import Clock, RegionSettings
 from spotferry.providers.gcp.api import Calls
 from spotferry.providers.learned import Learned
-from spotferry.types.errors import LaunchRefused, ProviderError
+from spotferry.providers.verdict import image_refused
+from spotferry.types.errors import ProviderError
 from spotferry.types.instance import Offer
 
 PUBLIC_FAMILIES = {
@@ -66,7 +67,7 @@ class Images:
         image = self._images.get(wanted, lambda: _look_up(calls, wanted, own=bool(own)))
         if image.arch != offer.arch:
             message = f"the image {image.path} is for {image.arch}, the machine {offer.instance_type} is {offer.arch}"
-            raise _refused("ImageArchitecture", message, calls.region, own=bool(own))
+            raise image_refused("ImageArchitecture", message, calls.region, own=bool(own))
         return image
 
 
@@ -77,7 +78,7 @@ def _look_up(calls: Calls, wanted: str, *, own: bool) -> Image:
             f"{wanted!r} is not the path of an image: machine_image wants projects/P/global/images/NAME or "
             "projects/P/global/images/family/NAME on gcp, or the name of an image in the broker's project"
         )
-        raise _refused("ImageMalformed", message, calls.region, own=own)
+        raise image_refused("ImageMalformed", message, calls.region, own=own)
     named = parts.groupdict()
     project, name = named.get("project") or calls.project, named["name"]
     try:
@@ -88,19 +89,16 @@ def _look_up(calls: Calls, wanted: str, *, own: bool) -> Image:
     except ProviderError as error:
         if error.code != "notFound":
             raise
-        raise _refused(error.code, f"there is no image {wanted}: {error.message}", calls.region, own=own) from error
+        raise image_refused(
+            error.code, f"there is no image {wanted}: {error.message}", calls.region, own=own
+        ) from error
     return _checked(found, project, wanted, calls.region, own=own)
 
 
 def _checked(found: VendorImage, project: str, wanted: str, region: str, *, own: bool) -> Image:
     if found.status not in {"", "READY"}:
-        raise _refused("ImageNotReady", f"the image {wanted} is {found.status}", region, own=own)
+        raise image_refused("ImageNotReady", f"the image {wanted} is {found.status}", region, own=own)
     if found.deprecated.state in {"OBSOLETE", "DELETED"}:
-        raise _refused("ImageNotReady", f"the image {wanted} is {found.deprecated.state}", region, own=own)
+        raise image_refused("ImageNotReady", f"the image {wanted} is {found.deprecated.state}", region, own=own)
     arch = _ARCHITECTURES.get(found.architecture or "X86_64", found.architecture)
     return Image(f"projects/{project}/global/images/{found.name}", arch, int(found.disk_size_gb))
-
-
-def _refused(code: str, message: str, region: str, *, own: bool) -> LaunchRefused:
-    """A job's own image is the job's own trouble: it closes nothing to anybody else."""
-    return LaunchRefused(code, message, region, scope="none" if own else "family")

@@ -8,7 +8,7 @@ from datetime import datetime
 from google.cloud.compute_v1 import Instance, Operation
 
 from spotferry.providers.asked import batches
-from spotferry.providers.ends import ENDED_BY, Cause
+from spotferry.providers.ends import Cause, ended_by
 from spotferry.providers.gcp.api import Calls
 from spotferry.providers.gcp.errors import Failure, launch_error, operation_failure
 from spotferry.providers.gcp.states import INSERT, OPERATIONS
@@ -117,7 +117,7 @@ def ending(operations: Iterable[Operation]) -> Ending | None:
         else:
             words = operation.status_message or operation.description or "the machine was ended"
             reason = f"{operation.operation_type}: {words}"
-        by_cause.setdefault(cause, Ending(reason, ENDED_BY[cause], ended_at(operation)))
+        by_cause.setdefault(cause, Ending(reason, ended_by(cause), ended_at(operation)))
     order = [*dict.fromkeys(OPERATIONS.values()), Cause.NEVER_STARTED]
     return next((by_cause[cause] for cause in order if cause in by_cause), None)
 

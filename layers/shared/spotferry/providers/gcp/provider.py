@@ -80,7 +80,7 @@ class GcpProvider:
         user_data = self._context.user_data(attempt)
         launch.check(attempt, request, user_data)
         machine = launch.machine(attempt, request, user_data)
-        calls = self._api.begin(attempt.region)
+        calls = self._api.begin(attempt.region).as_one()
         try:
             return self._launched(calls, attempt, machine, own_image=request.own_image)
         except ProviderError as error:
@@ -99,7 +99,7 @@ class GcpProvider:
         if operation.status != operations.DONE:
             return made
         try:
-            [seen] = self._see(calls.again(), [made])
+            [seen] = self._see(calls, [made])
         except ProviderError:
             return made  # the machine was made, whatever it is by now
         return seen if isinstance(seen, Attempt) else made

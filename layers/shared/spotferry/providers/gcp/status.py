@@ -2,7 +2,7 @@
 
 from google.cloud.compute_v1 import Instance as Machine
 
-from spotferry.providers.ends import BY_CLOUD, Cause, reason_code
+from spotferry.providers.ends import Cause, is_the_clouds_doing, reason_code
 from spotferry.providers.gcp.states import OPERATIONS, STATES
 from spotferry.types.events import ProviderEvent
 from spotferry.types.instance import Attempt, Instance
@@ -24,7 +24,7 @@ def ended(instance: Instance) -> ProviderEvent | None:
     return ProviderEvent(
         instance_id=instance.allocated_id,
         fault_code=code or instance.state,
-        marked_for_termination=cause_of(instance) in BY_CLOUD,
+        marked_for_termination=is_the_clouds_doing(cause_of(instance)),
         termination_time=int(until.timestamp()) if until else 0,
     )
 

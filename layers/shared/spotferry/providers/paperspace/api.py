@@ -10,7 +10,6 @@ from typing import Any, Literal
 
 import httpx
 
-from spotferry.providers.pace import TOTAL_SECONDS, AskAgain, Deadline, Pace
 from spotferry.providers.paperspace.credentials import ApiKey, endpoint
 from spotferry.providers.paperspace.errors import (
     MALFORMED,
@@ -20,6 +19,7 @@ from spotferry.providers.paperspace.errors import (
     VendorError,
     call_error,
 )
+from spotferry.providers.retries import TOTAL_SECONDS, AskAgain, Deadline, RegionCalls, Timing
 from spotferry.types.errors import Misconfigured, ProviderError, ProviderUnavailable
 
 # Any: JSON as the API gives it; whoever reads a field checks it.
@@ -28,7 +28,6 @@ Method = Literal["GET", "POST", "PATCH", "DELETE"]
 
 CONNECT_SECONDS = 2.0
 READ_SECONDS = 7.0
-_TRIES = 6
 PAGE = 120
 """The most items of a page."""
 _MESSAGE_CHARACTERS = 500
@@ -40,19 +39,19 @@ class PaperspaceApi:
     Args:
         key: gives the API key when it is needed.
         url: of the API; the environment's, or Paperspace's own, where none is given.
-        pace: time and chance.
+        timing: time and chance.
     """
 
-    def __init__(self, key: ApiKey, url: str = "", pace: Pace | None = None) -> None:
+    def __init__(self, key: ApiKey, url: str = "", timing: Timing | None = None) -> None:
         self._key = key
         self._url = url.rstrip("/") or endpoint()
-        self._pace = pace or Pace()
+        self._timing = timing or Timing()
         self._lock = threading.Lock()
         self._client: httpx.Client | None = None
 
     def begin(self, region: str = "") -> "Calls":
         """Calls that belong together: their deadline runs from now."""
-        return Calls(self, region, Deadline(self._pace, TOTAL_SECONDS, CONNECT_SECONDS + READ_SECONDS, _TRIES))
+        return Calls(region, Deadline(self._timing, TOTAL_SECONDS, CONNECT_SECONDS + READ_SECONDS), self)
 
     def send(self, method: Method, path: str, parameters: Mapping[str, str], body: Json | None) -> httpx.Response:
         """One try.
@@ -78,16 +77,10 @@ class PaperspaceApi:
 
 
 @dataclass(frozen=True, slots=True)
-class Calls:
+class Calls(RegionCalls):
     """Calls that end together before the deadline; `region` is named in their errors."""
 
     api: PaperspaceApi
-    region: str
-    deadline: Deadline
-
-    def again(self) -> "Calls":
-        """The same, with a deadline of its own: for the next page of a long listing."""
-        return self.api.begin(self.region)
 
     def get(self, path: str, parameters: Mapping[str, str] | None = None) -> Json:
         """The object at a path.

@@ -131,7 +131,7 @@ def call_error(failure: Failure, region: str) -> ProviderError:
         return ProviderUnavailable(failure.code, failure.message, region)
     if failure.code == NO_CREDENTIALS or failure.status in _DENIED_STATUSES:
         verdict = _words_of(failure) if failure.status else None
-        return _raised(verdict if verdict is REGION_CLOSED else DENIED, failure, region)
+        return (verdict if verdict is REGION_CLOSED else DENIED).error_of(failure, region)
     return ProviderError(failure.code, failure.message, region)
 
 
@@ -147,18 +147,14 @@ def launch_error(failure: Failure, region: str, *, own_image: bool = False) -> P
         # It may have made the machine: only looking it up decides.
         return ProviderUnavailable(failure.code, failure.message, region)
     verdict = _words_of(failure) or _code_of(failure)
-    return _raised(REQUEST_WRONG if own_image and verdict is _IMAGE_WRONG else verdict, failure, region)
+    return (REQUEST_WRONG if own_image and verdict is _IMAGE_WRONG else verdict).error_of(failure, region)
 
 
 def event_error(message: str, region: str, *, own_image: bool = False) -> CapacityError:
     """Why a launch that was accepted came to nothing, from the error that its event tells: only words."""
     failure = Failure("create", message)
     verdict = _words_of(failure) or _NO_CAPACITY
-    return _raised(REQUEST_WRONG if own_image and verdict is _IMAGE_WRONG else verdict, failure, region)
-
-
-def _raised(verdict: Verdict, failure: Failure, region: str) -> CapacityError:
-    return verdict.error_of(failure.code, failure.message, region)
+    return (REQUEST_WRONG if own_image and verdict is _IMAGE_WRONG else verdict).error_of(failure, region)
 
 
 def _words_of(failure: Failure) -> Verdict | None:

@@ -20,6 +20,7 @@ from spotferry.types.errors import (
     NotYet,
     ProviderError,
     ProviderUnavailable,
+    TryAgainLater,
 )
 from spotferry.types.events import ProviderEvent
 from spotferry.types.instance import Attempt, Candidate, Instance, LaunchRequest
@@ -83,7 +84,7 @@ class PaperspaceProvider:
         attempt, request = launch_of(candidate)
         user_data = self._context.user_data(attempt)
         launch.check(attempt, user_data)
-        calls = self._api.begin(attempt.region)
+        calls = self._api.begin(attempt.region).as_one()
         name = self._name(attempt)
         made = self._kept(calls, name)
         if made is None:
@@ -91,20 +92,27 @@ class PaperspaceProvider:
         return machines.as_seen(attempt, made)
 
     def _buy(self, calls: Calls, attempt: Attempt, request: LaunchRequest, name: str, user_data: str) -> Json:
-        """Make the machine and its script; the script goes when the machine is refused."""
+        """Make the machine and its script; the scripts of all calls for it go when it is refused.
+
+        Raises:
+            CapacityError: refused; nothing is left.
+            ProviderUnavailable: no verdict, or no time for what follows it: whoever asks again finds what there is.
+        """
         script = calls.post("/startup-scripts", launch.script(name, user_data))
         script_id = text_of(script, "id", calls.region)
         refusal = partial(launch_error, own_image=request.own_image)
         try:
             answer = calls.post("/machines", launch.machine(attempt, request, name, script_id), refusal)
+        except TryAgainLater:
+            raise  # an earlier call may have made the machine, which boots its script: that goes with the last word
         except CapacityError:
-            calls.again().delete(f"/startup-scripts/{script_id}")
+            self._delete_scripts(calls, name)
             raise
         made = answer.get("data")
         if not isinstance(made, dict):
             raise ProviderUnavailable("MalformedAnswer", "POST /machines answered without a machine", calls.region)
         text_of(made, "id", calls.region)
-        return self._kept(calls.again(), name) or made
+        return self._kept(calls, name) or made
 
     def _kept(self, calls: Calls, name: str) -> Json | None:
         """The machine of this name: the oldest of them; what a race made beside it is ended."""
@@ -161,7 +169,7 @@ class PaperspaceProvider:
             raise ProviderUnavailable(error.code, words, calls.region) from error
 
     def _delete_scripts(self, calls: Calls, name: str) -> None:
-        """The scripts hold an agent's token, which is void by now; they would only pile up."""
+        """The scripts of all calls for it: they hold an agent's token, which is void by now, and would only pile up."""
         scripts = [item for item in pages(calls, "/startup-scripts", {"name": name}) if item.get("name") == name]
         for script in scripts:
             calls.again().delete(f"/startup-scripts/{text_of(script, 'id', calls.region)}")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from spotferry.ports.cloud import Clock, RegionSettings
 from spotferry.providers.learned import Learned
 from spotferry.providers.paperspace.api import Calls, Json, pages, text_of
+from spotferry.providers.verdict import image_refused
 from spotferry.types.errors import LaunchRefused
 from spotferry.types.instance import Offer
 
@@ -116,5 +117,4 @@ def _template(item: Json, region: str) -> Template:
 
 
 def _refused(message: str, offer: Offer, *, own: bool) -> LaunchRefused:
-    """A job's own template is the job's own trouble: it closes nothing to anybody else."""
-    return LaunchRefused("TemplateNotFound", message, offer.region, scope="none" if own else "family")
+    return image_refused("TemplateNotFound", message, offer.region, own=own)

@@ -6,23 +6,28 @@ The SDKs' own repeats are switched off: they end by a count, not in time, and ea
 import random
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from typing import TypeVar
+from typing import Self, TypeVar
 
+from spotferry.domain.asking import LONGEST_CALL
 from spotferry.types.errors import ProviderError, ProviderUnavailable
 
 Answer = TypeVar("Answer")
 
-TOTAL_SECONDS = 19.0
-"""How long the calls that belong together may take in all, however often they are repeated."""
-_FIRST_SECONDS = 0.5
-LONGEST_SECONDS = 4.0
+_BESIDE = timedelta(seconds=1)
+"""What a launch takes beside its calls: clients may have to be made first, and answers to be read."""
+TOTAL_SECONDS = (LONGEST_CALL - _BESIDE).total_seconds()
+"""How long the calls that belong together may take in all, however often they are repeated: no longer than whoever
+asks for a machine is left alone with it."""
+_FIRST_PAUSE_SECONDS = 0.5
+LONGEST_PAUSE_SECONDS = 4.0
 """The longest pause of calls that have to end together within a function's patience."""
+_LONGEST_WISH = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
+class Timing:
     """Where time, waiting and chance come from."""
 
     monotonic: Callable[[], float] = time.monotonic
@@ -30,9 +35,9 @@ class Pace:
     # The system's source: copies of one snapshot must not pause in step.
     random: Callable[[], float] = random.SystemRandom().random
 
-    def pause(self, tries: int, longest: float = LONGEST_SECONDS) -> float:
+    def pause(self, tries: int, longest: float = LONGEST_PAUSE_SECONDS) -> float:
         """Seconds to wait after so many tries: doubling up to the longest, with jitter of half."""
-        return min(_FIRST_SECONDS * 2.0 ** (tries - 1), longest) * (0.5 + self.random() / 2)
+        return min(_FIRST_PAUSE_SECONDS * 2.0 ** (tries - 1), longest) * (0.5 + self.random() / 2)
 
 
 class AskAgain(Exception):
@@ -56,22 +61,28 @@ class Deadline:
     """One deadline over calls that belong together; it runs from now.
 
     Attributes:
-        pace: time and chance.
+        timing: time and chance.
         total_seconds: how long the calls may take in all.
         one_try_seconds: how long one try may take: none is begun that could end after the deadline.
-        tries: the most that a call is tried; infinity: as often as there is time.
+        tries: the most that a call is tried; None: as often as there is time.
         longest_pause: in seconds, between two tries, unless the cloud asks for more.
+        for_all: it holds for every page and batch as well: `again` gives no other.
     """
 
-    pace: Pace
+    timing: Timing
     total_seconds: float
     one_try_seconds: float
-    tries: float = 5
-    longest_pause: float = LONGEST_SECONDS
+    tries: int | None = 5
+    longest_pause: float = LONGEST_PAUSE_SECONDS
+    for_all: bool = False
     started: float = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "started", self.pace.monotonic())
+        object.__setattr__(self, "started", self.timing.monotonic())
+
+    def again(self) -> "Deadline":
+        """Another one, which runs from now; the same where it is one for all."""
+        return self if self.for_all else replace(self)
 
     def until_answered(self, ask: Callable[[], Answer], what: str, region: str) -> Answer:
         """Do a call, again while there is no verdict and time is left.
@@ -96,28 +107,48 @@ class Deadline:
                 pause = self._pause(outcome, tries)
                 if pause is None:
                     raise outcome.error from outcome.__cause__
-            self.pace.sleep(pause)
+            self.timing.sleep(pause)
 
     def wait(self, seconds: float) -> bool:
         """Pause; False, and no pause, where no call would fit before the deadline after it."""
         if not self._fits(seconds):
             return False
-        self.pace.sleep(seconds)
+        self.timing.sleep(seconds)
         return True
 
     def _pause(self, outcome: AskAgain, tries: int) -> float | None:
         """How many seconds to wait before the next try; None: it was the last one."""
-        most, pause = self.tries, max(self.pace.pause(tries, self.longest_pause), outcome.least_pause.total_seconds())
+        most, pause = self.tries, max(self.timing.pause(tries, self.longest_pause), outcome.least_pause.total_seconds())
         if outcome.once:
             most, pause = 2, 0.0
-        return pause if tries < most and self._fits(pause) else None
+        is_last = most is not None and tries >= most
+        return pause if not is_last and self._fits(pause) else None
 
     def _fits(self, pause: float) -> bool:
         """One more try after that pause would end before the deadline, however long it took."""
-        return self.pace.monotonic() - self.started + pause + self.one_try_seconds <= self.total_seconds
+        return self.timing.monotonic() - self.started + pause + self.one_try_seconds <= self.total_seconds
+
+
+@dataclass(frozen=True, slots=True)
+class RegionCalls:
+    """Calls about one region; together they end before the deadline."""
+
+    region: str
+    deadline: Deadline
+
+    def again(self) -> Self:
+        """The same region, with a deadline of its own: for the next page or batch of a long listing."""
+        return replace(self, deadline=self.deadline.again())
+
+    def as_one(self) -> Self:
+        """The same calls, with one deadline for all that follows, whatever asks for another: they are one launch."""
+        return replace(self, deadline=replace(self.deadline, for_all=True))
 
 
 def retry_after(headers: Mapping[str, str]) -> timedelta | None:
-    """How long an answer asks to be left alone; None where it names no number of seconds."""
+    """How long an answer asks to be left alone, a day at most; None where it names no number of seconds."""
     seconds = (headers.get("Retry-After") or "").strip()
-    return timedelta(seconds=int(seconds)) if seconds.isdecimal() else None
+    if not seconds.isdecimal():
+        return None
+    # A number may have more digits than can be read; nobody waits for so many seconds.
+    return min(timedelta(seconds=int(seconds.lstrip("0")[:9] or "0")), _LONGEST_WISH)

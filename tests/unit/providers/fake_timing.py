@@ -1,9 +1,9 @@
 """Time of an adapter that a test lets pass."""
 
-from spotferry.providers.pace import Pace
+from spotferry.providers.retries import Timing
 
 
-class FakePace:
+class FakeTiming:
     """Time that passes only when somebody sleeps, or says so."""
 
     def __init__(self) -> None:
@@ -15,6 +15,6 @@ class FakePace:
         self.pauses.append(seconds)
         self.seconds += seconds
 
-    def pace(self) -> Pace:
+    def timing(self) -> Timing:
         """What the adapter is given."""
-        return Pace(monotonic=lambda: self.seconds, sleep=self.sleep, random=lambda: 1.0)
+        return Timing(monotonic=lambda: self.seconds, sleep=self.sleep, random=lambda: 1.0)
