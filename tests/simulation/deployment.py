@@ -177,7 +177,7 @@ class Deployment:
         prune = PruneCheckpoints(self.store, self.objects, self.clock)
         self.archive = TakeArchive(self.change, self.say, self.hear, self.objects, prune)
         self.greet = GreetAgent(self.change, self.say, FakeSecrets(), FakeDefaults())
-        self.authenticate = Authenticate(self.store, token_of)
+        self.authenticate = Authenticate(self.change, token_of)
         self.interruption = HandleInterruption(self.ask, parse)
         self.poll = PollStatus(self.ask, self.clouds)
         self.check_launch = CheckLaunch(self.ask, self.clouds)

@@ -55,7 +55,7 @@ def no_epoch_check() -> Iterator[None]:
         try:
             return original(self, authorization, epoch, hello=hello)
         except StaleAttempt:
-            return self.store.get_attempt(authorization.removeprefix("Bearer ").partition(".")[0])
+            return self.change.store.get_attempt(authorization.removeprefix("Bearer ").partition(".")[0])
 
     with (
         patch.object(Authenticate, "__call__", let_in),

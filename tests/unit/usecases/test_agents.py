@@ -2,6 +2,7 @@
 
 import pytest
 
+from spotferry.domain.view import PlaceJob
 from spotferry.types import StaleAttempt, Unauthenticated
 from tests.unit.usecases.world import World, bearer, key_of, state_change, token_of
 
@@ -112,6 +113,21 @@ def test_a_machine_that_is_gone_may_not_speak(world: World) -> None:
     world.interruption(state_change(attempt, "terminated"))
     with pytest.raises(StaleAttempt):
         world.authenticate(bearer(attempt))
+
+
+def test_who_is_turned_away_may_repeat_what_was_saved(world: World) -> None:
+    """What a save before a crash left owed is sent before an ended attempt is refused; long after, nothing is."""
+    job, attempt = world.running()
+    world.interruption(state_change(attempt, "terminated"))
+    lost = world.queue.take()
+    assert PlaceJob(job.job_id) in lost
+    with pytest.raises(StaleAttempt):
+        world.authenticate(bearer(attempt))
+    assert world.queue.take() == lost
+    world.clock.move(minutes=3)
+    with pytest.raises(StaleAttempt):
+        world.authenticate(bearer(attempt))
+    assert world.queue.take() == []
 
 
 def test_a_gone_machine_that_never_spoke_cannot_begin_to(world: World) -> None:

@@ -193,3 +193,25 @@ def test_no_verdict_leaves_the_time_to_ask_again(world: World, cloud: NamedCloud
     assert cloud.calls["create"] == 4
     assert world.attempt(job).allocated_id
     assert len(world.store.attempts_of(job.job_id)) == 1
+
+
+@pytest.mark.parametrize("unanswered", [1, 2, 5])
+def test_every_call_is_looked_after_when_its_time_is_over(world: World, cloud: NamedCloud, unanswered: int) -> None:
+    """By a message of its own: a cloud that is busy for a while costs its own time, and no wait for the poll on top."""
+    cloud.refuse(ProviderUnavailable("Unavailable", "try later"), times=unanswered)
+    job, began_at = world.submit(), world.clock()
+    world.perform()
+    while not world.attempt(job).allocated_id and world.queue.waiting:
+        world.let_answers_come()
+        world.perform()
+    assert world.attempt(job).allocated_id
+    assert world.clock() - began_at == unanswered * LAUNCH_LEASE
+
+
+def test_a_cloud_that_never_answers_is_named(world: World, cloud: NamedCloud) -> None:
+    """Nobody looks for an agent where there is no machine."""
+    cloud.refuse(ProviderUnavailable("Unavailable", "try later"), times=1000)
+    job = world.submit()
+    world.create_instance(job.job_id)
+    world.later(minutes=11)
+    assert "gave no verdict on its launch within 10 min" in world.job(job).reason

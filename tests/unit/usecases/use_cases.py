@@ -154,7 +154,7 @@ class UseCases:
     @cached_property
     def authenticate(self) -> Authenticate:
         """Agents' calls."""
-        return Authenticate(self.store, token_of)
+        return Authenticate(self.change, token_of)
 
     @cached_property
     def greet(self) -> GreetAgent:

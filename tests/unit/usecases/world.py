@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from spotferry.domain.asking import LAUNCH_LEASE
@@ -38,7 +39,7 @@ class World(UseCases):
                     case PlaceJob():
                         self.create_instance(effect.job_id)
                     case CheckLaunch():
-                        if not self.store.get_attempt(effect.instance_id).allocated_id:
+                        if not (effect.asked_again_at or self.store.get_attempt(effect.instance_id).allocated_id):
                             self.let_answers_come()
                         self.check_launch(effect.job_id, effect.instance_id)
                     case DestroyInstance():
@@ -49,7 +50,13 @@ class World(UseCases):
         self.clock.move(seconds=LAUNCH_LEASE.total_seconds())
 
     def _keep(self, effect: PlaceJob | CheckLaunch | DestroyInstance) -> bool:
-        later = isinstance(effect, PlaceJob) and effect.not_before is not None and effect.not_before > self.clock()
+        match effect:
+            case PlaceJob(not_before=datetime() as due):
+                later = due > self.clock()
+            case CheckLaunch(asked_again_at=datetime() as asked_at):
+                later = asked_at + LAUNCH_LEASE > self.clock()
+            case _:
+                later = False
         if later:
             self.queue.waiting.append(effect)
         return later

@@ -153,15 +153,20 @@ def _condemnation(view: View, attempt: Attempt, now: datetime) -> str | None:
     if role_of(view, attempt.cedana_id) is Role.OTHER or job.state.is_final:
         return "the job no longer needs it"
     if attempt.arrived_at is None:
-        since = attempt.launched_at or attempt.requested_at
-        late = since + policy.boot <= now
-        return f"its agent did not report within {_words(policy.boot.total_seconds())}" if late else None
+        late = (attempt.launched_at or attempt.requested_at) + policy.boot <= now
+        return _never_heard_of(attempt, _words(policy.boot.total_seconds())) if late else None
     if job.state is JobState.CANCELLING and job.deadline and job.deadline <= now:
         return f"its task was not stopped in time after the {'limit' if job.limit else 'cancel'}"
     if attempt.noticed and (attempt.notice_deadline or attempt.notice_at or now) + policy.notice <= now:
         return "it was to be taken back and is still there"
     silent = now - attempt.seen_since()
     return f"its agent has been silent for {_words(silent.total_seconds())}" if silent >= policy.silence else None
+
+
+def _never_heard_of(attempt: Attempt, patience: str) -> str:
+    if not attempt.allocated_id:
+        return f"{attempt.provider} gave no verdict on its launch within {patience}, however often it was asked"
+    return f"its agent did not report within {patience}"
 
 
 def _words(seconds: float) -> str:

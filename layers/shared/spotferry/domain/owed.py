@@ -34,5 +34,5 @@ def owed(view: View) -> tuple[Effect, ...]:
         if attempt.ending:
             effects.append(DestroyInstance(job.job_id, attempt.cedana_id, attempt.allocated_id))
         elif not attempt.allocated_id:
-            effects.append(CheckLaunch(job.job_id, attempt.cedana_id))
+            effects.append(CheckLaunch(job.job_id, attempt.cedana_id, attempt.asked_again_at))
     return tuple(effects)

@@ -23,5 +23,10 @@ def may_be_repeat(view: View, event: e.Event, now: datetime) -> bool:
         return False
     if isinstance(event, Reported) and (event.report or 0) > view.attempts[event.instance_id].reports:
         return False
+    return was_saved_lately(view, now)
+
+
+def was_saved_lately(view: View, now: datetime) -> bool:
+    """Whether somebody may still be about to say again what was saved last."""
     saved_at = view.job.updated_at
     return saved_at is not None and now - saved_at <= REPEATS_WITHIN

@@ -84,10 +84,14 @@ class PlaceJob:
 
 @dataclass(frozen=True, slots=True)
 class CheckLaunch:
-    """The launch's answer is not known: ask again, or find the machine."""
+    """The launch's answer is not known: ask again, or find the machine.
+
+    `asked_again_at` is the attempt's: of a launch that was asked for again there is something new to look at.
+    """
 
     job_id: str
     instance_id: str
+    asked_again_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ class Agents(Changes):
     @property
     def authenticate(self) -> Authenticate:
         """Agents' calls."""
-        return Authenticate(self._wiring.store, self._wiring.token_of)
+        return Authenticate(self.change, self._wiring.token_of)
 
     @property
     def say_word(self) -> SayWord:

@@ -7,7 +7,7 @@ from datetime import datetime
 from spotferry.domain.events import Event
 from spotferry.domain.lifecycle import decide
 from spotferry.domain.owed import owed
-from spotferry.domain.repeats import may_be_repeat
+from spotferry.domain.repeats import may_be_repeat, was_saved_lately
 from spotferry.domain.view import Decision, View
 from spotferry.ports.cloud import Clock, EffectQueue
 from spotferry.ports.store import JobStore
@@ -85,6 +85,14 @@ class ChangeJob:
         self.store.save(view, decision)
         self.queue.send(decision.effects, now)
         return decision
+
+    def send_owed(self, job_id: str) -> None:
+        """Send what a job that was changed lately owes, for a caller who is turned away before anything is decided: it
+        may repeat what was saved.
+        """
+        view, now = self.store.load(job_id), self.clock()
+        if was_saved_lately(view, now):
+            self.queue.send(owed(view), now)
 
     def _send_beside(self, refusal: SpotferryError, view: View, now: datetime) -> None:
         """Send what is owed; where that fails, the caller hears of the refusal all the same, and the poll sends it."""

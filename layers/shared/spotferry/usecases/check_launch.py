@@ -62,7 +62,7 @@ class CheckLaunch:
             self.ask.settle(job_id, attempt)
         except NotYet:
             # It ends when the agent says hello, or when the patience with its boot does.
-            again = effects.CheckLaunch(job_id, attempt.cedana_id)
+            again = effects.CheckLaunch(job_id, attempt.cedana_id, attempt.asked_again_at)
             self.ask.change.queue.send([again], self.ask.change.clock())
         except ProviderError:
             return  # the poll asks again
