@@ -24,9 +24,10 @@ from spotferry.domain.handover import (
     wants_machine,
 )
 from spotferry.domain.offer_words import place_text
+from spotferry.domain.reason_words import release_words
 from spotferry.domain.view import View
 from spotferry.types.instance import Attempt, AttemptPhase, EndedBy
-from spotferry.types.job import HOLD_STATES, JobState
+from spotferry.types.job import HOLD_STATES, Job, JobState
 
 TAKEN_BACK = "instance_termination"
 """The reason of a release that follows a take-back."""
@@ -129,8 +130,11 @@ def released(view: View, event: e.Released, now: datetime) -> Moved | None:
         view = view.with_job(interruptions=view.job.interruptions + 1)
     view = changed(view, event.instance_id, phase=AttemptPhase.RELEASED, released_at=now)
     view = end(view, event.instance_id, event.reason or "it gave the job back")
-    view = lose(view, event.instance_id, event.reason or "the machine gave the job back", now)
-    return Moved(view, f"the machine stopped the task and gave the job back: {event.reason or 'as asked'}")
+    why = release_words(event.reason)
+    view = lose(view, event.instance_id, f"the machine gave the job back{why}", now)
+    if attempt.started_at is None:
+        return Moved(view, f"the machine gave the job back before a task had started there{why}")
+    return Moved(view, f"the machine stopped the task and gave the job back{why}")
 
 
 def notice_received(view: View, event: e.NoticeReceived, now: datetime) -> Moved | None:
@@ -198,7 +202,8 @@ def machine_gone(view: View, event: e.MachineGone, now: datetime) -> Moved | Non
     attempt = attempt_of(view, event.instance_id)
     if attempt.is_gone:
         return None
-    if role_of(view, event.instance_id) is Role.OWNER and not view.job.state.is_final:
+    owned = role_of(view, event.instance_id) is Role.OWNER and not view.job.state.is_final
+    if owned:
         view = _counted(view, attempt, event)
     ended_by = event.ended_by or _ended_by_us(attempt)
     view = changed(view, event.instance_id, billed_until=event.billed_until, ended_by=ended_by)
@@ -206,7 +211,19 @@ def machine_gone(view: View, event: e.MachineGone, now: datetime) -> Moved | Non
     view = close(view, event.instance_id, now, reason)
     gone = f"machine {attempt.allocated_id or attempt.cedana_id} is gone"
     view = lose(view, event.instance_id, f"{gone} ({reason})", now)
-    return Moved(view, f"{gone}: {reason}")
+    return Moved(view, f"{gone}: {reason}{_lost_work(view.job, attempt, now) if owned else ''}")
+
+
+def _lost_work(job: Job, attempt: Attempt, now: datetime) -> str:
+    """What the job goes back to, when its task ran on a machine that did not give it back; "" where nothing is lost."""
+    if attempt.started_at is None or attempt.released_at or job.exit_code is not None:
+        return ""
+    if at := job.last_checkpointed_at:
+        day = "" if at.date() == now.date() else f"{at:%Y-%m-%d} "
+        point = f"checkpoint {job.checkpoint} of {day}{at:%H:%M:%S} UTC"
+        return f"; it made no checkpoint after {point}: what the task did since is lost"
+    lost = "what the task did is lost" if job.state.is_final else "the task starts from the beginning"
+    return f"; no checkpoint was ever made: {lost}"
 
 
 def _ended_by_us(attempt: Attempt) -> EndedBy:

@@ -3,6 +3,7 @@
 from datetime import datetime, timedelta
 
 from spotferry.domain.handover import Moved, attempt_of, changed
+from spotferry.domain.reason_words import status_words
 from spotferry.domain.view import View
 from spotferry.types.job import Job, JobState
 
@@ -37,7 +38,8 @@ def restart(view: View, instance_id: str, exit_code: int, now: datetime) -> Move
     job = view.job
     taken, pause = job.state is JobState.INTERRUPTED, _pause(job, now)
     when = "on the next machine" if taken else f"in {pause.total_seconds():.0f} s"
-    why = f"restart {job.restarts + 1} of {job.spec.retry.max_restarts} {when}: the task ended with status {exit_code}"
+    number = f"restart {job.restarts + 1} of {job.spec.retry.max_restarts}"
+    why = f"{number} {when}: the task ended with {status_words(exit_code)}"
     view = changed(view, instance_id, restarting=True).with_job(restarts=job.restarts + 1)
     if not taken:
         seconds = int(pause.total_seconds())
