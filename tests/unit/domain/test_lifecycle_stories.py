@@ -23,7 +23,7 @@ def test_a_job_that_goes_well(story: Story) -> None:
     assert story.hear(e.TaskExited(machine, 0)) is JobState.DONE
     story.settle()
     assert story.told == [
-        "chose aws m5.large in us-east-1a (spot, $0.035/h): the cheapest of 12 that fit",
+        "chose aws m5.large in us-east-1a (spot, $0.0350/h with its disk): the cheapest of 12 that fit",
         "aws made machine cloud-i-1",
         "the machine is up, 30 s after it was asked for",
         "setup done in 42 s",
@@ -52,7 +52,10 @@ def test_an_interruption_with_overlap(story: Story) -> None:
     story.settle()
     assert story.told[5:-2] == [
         "aws takes the machine back at 12:02:50 UTC (terminate)",
-        "chose aws m5.large in us-east-1a (spot, $0.035/h) as its successor: the cheapest of 12 that fit",
+        (
+            "chose aws m5.large in us-east-1a (spot, $0.0350/h with its disk) as its successor: "
+            "the cheapest of 12 that fit"
+        ),
         "aws made machine cloud-i-2",
         "the machine is up, 30 s after it was asked for",
         "setup done in 42 s and waits for the job",

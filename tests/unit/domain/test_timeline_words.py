@@ -9,7 +9,7 @@ from spotferry.domain.lifecycle import decide
 from spotferry.domain.reason_words import release_words, status_words
 from spotferry.types import JobState
 from spotferry.types.events import CheckpointReason
-from tests.builders import a_manifest
+from tests.builders import a_manifest, an_attempt
 from tests.unit.domain.story import Story
 
 
@@ -130,6 +130,13 @@ def test_a_last_checkpoint_is_not_the_one_asked_for(story: Story) -> None:
     story.hear(e.CheckpointRequested("ann"))
     story.notice(owner)
     assert commit(story, owner, reason="instance_termination").endswith("before the machine goes)")
+
+
+def test_a_price_in_the_timeline_is_that_of_machine_and_disk(story: Story) -> None:
+    """The price that a plan and a submit tell."""
+    attempt = an_attempt(1, disk_usd_hour="0.0033", allocated_id="")
+    story.hear(e.LaunchChosen(attempt, "the only one that fits"))
+    assert "(spot, $0.0383/h with its disk)" in story.told[-1]
 
 
 @pytest.mark.parametrize(

@@ -59,9 +59,8 @@ def launch_chosen(view: View, event: e.LaunchChosen, now: datetime) -> Moved | N
 def _machine(attempt: Attempt) -> str:
     where = place_text(attempt.region, attempt.availability_zone)
     market = "spot" if attempt.market == "spot" else "on-demand"
-    return (
-        f"{attempt.provider} {attempt.instance_type} in {where} ({market}, ${round(attempt.price, 6).normalize():f}/h)"
-    )
+    price = f"${attempt.price + attempt.disk_usd_hour:.4f}/h with its disk"
+    return f"{attempt.provider} {attempt.instance_type} in {where} ({market}, {price})"
 
 
 def launch_repeated(view: View, event: LaunchRepeated, now: datetime) -> Moved | None:
@@ -96,7 +95,7 @@ def machine_created(view: View, event: e.MachineCreated, now: datetime) -> Moved
     if role_of(view, event.instance_id) is Role.OTHER or view.job.state.is_final:
         view = end(view, event.instance_id, "the job no longer needs it")
     moved = event.price_usd_hour not in {None, attempt.price}
-    dearer = f" at ${event.price_usd_hour:f}/h, not ${attempt.price:f}/h as listed" if moved else ""
+    dearer = f", which alone costs ${event.price_usd_hour:f}/h, not ${attempt.price:f}/h as listed" if moved else ""
     message = f"{attempt.provider} made machine {event.allocated_id}{dearer}"
     data = {"price_usd_hour": float(event.price_usd_hour)} if moved and event.price_usd_hour is not None else {}
     return Moved(view, message, {"allocated_id": event.allocated_id, **data})

@@ -38,6 +38,12 @@ def release_words(reason: str) -> str:
     return f": {reason}" if known is None else f", {known}"
 
 
+def end_words(reason: str) -> str:
+    """Why a machine ended; a code of a release becomes words."""
+    known = _RELEASES.get(reason) if reason else None
+    return reason if known is None else f"gave the job back, {known}"
+
+
 def status_words(exit_code: int) -> str:
     """An exit status, with the signal that it stands for: `status 143 (killed by SIGTERM)`."""
     try:
