@@ -51,7 +51,7 @@ def test_an_interruption_with_overlap(story: Story) -> None:
     assert story.view.job.interruptions == 1
     story.settle()
     assert story.told[5:-2] == [
-        "aws takes the machine back at 12:02:50 UTC (terminate)",
+        "aws takes the machine back by 12:02:50 UTC (terminate)",
         (
             "chose aws m5.large in us-east-1a (spot, $0.0350/h with its disk) as its successor: "
             "the cheapest of 12 that fit"

@@ -151,7 +151,7 @@ def notice_received(view: View, event: e.NoticeReceived, now: datetime) -> Moved
         taken_back=event.by_cloud,
         end_reason=attempt.end_reason if event.by_cloud else attempt.end_reason or event.code,
     )
-    until = f" at {event.deadline:%H:%M:%S} UTC" if event.deadline else ""
+    until = f" by {event.deadline:%H:%M:%S} UTC" if event.deadline else ""
     who = f"{attempt.provider} takes the machine back" if event.by_cloud else "the machine is to end"
     message = f"{who}{until} ({event.code})"
     if role is Role.SUCCESSOR:
