@@ -61,6 +61,7 @@ def test_price_cap_is_named_where_it_alone_stands_in_the_way() -> None:
         "No offer fits: max_price_usd_hour 0.1 is too low. Without it the cheapest that fits is g4dn.xlarge in "
         "us-east-1a (aws, spot) at $0.200000 an hour with its disk of 45 GB."
     )
+    assert a_plan(OFFERS, Limits(avoid=["*/*/*"]), gpu="T4", max_price_usd_hour="0.1").blocker == proof.blocker
     assert a_plan(OFFERS, gpu="H100", max_price_usd_hour="0.1").blocker == "gpu"
 
 

@@ -131,17 +131,17 @@ def _nothing_fits(
     index: OfferIndex, specs: UserInstanceSpecs, limits: Limits, selection: Selection, count: Tally
 ) -> Plan:
     excluded = count.excluded
+    freed = replace(limits, bans=MappingProxyType({}), avoid=())
     if limits.cpu_families is not None:
         return _no_such_processor(index, specs, limits, excluded)
     if not index.priced.total(index.machines):
         blocker, impossible, words = "no_price", False, "The catalogue holds no machine that has a price: refresh it."
     elif any(excluded[name] for name in SET_ASIDE):
         blocker, impossible = max(reversed(SET_ASIDE), key=lambda name: excluded[name]), False
-        freed = replace(limits, bans=MappingProxyType({}), avoid=())
         words = words_of_wait(excluded, choose(index, specs, freed))
     else:
         removed = alone(index, selection)
-        blocker, otherwise = _to_blame(index, specs, limits, removed)
+        blocker, otherwise = _to_blame(index, specs, freed, removed)
         impossible, words = True, words_of_impossibility(index, specs, removed, blocker, otherwise)
     return Plan(
         considered=index.considered,
