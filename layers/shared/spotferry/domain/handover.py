@@ -200,15 +200,3 @@ def interrupt(view: View, reason: str) -> View:
     if view.job.state in {JobState.PROVISIONING, JobState.SETTING_UP, JobState.RUNNING}:
         return view.with_job(state=JobState.INTERRUPTED, reason=reason)
     return view
-
-
-def wants_machine(view: View) -> bool:
-    """Whether placement should find a machine for the job now."""
-    job, owner = view.job, view.owner
-    if job.state is JobState.PENDING:
-        return True
-    if owner is None or not view.policy.overlap or job.successor_id:
-        return False
-    if job.state is JobState.RUNNING:
-        return owner.advised_at is not None
-    return job.state in {JobState.INTERRUPTED, JobState.FINALIZING} and (owner.noticed or owner.ending)

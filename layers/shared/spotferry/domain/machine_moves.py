@@ -21,9 +21,9 @@ from spotferry.domain.handover import (
     reopen,
     role_of,
     want_checkpoint,
-    wants_machine,
 )
 from spotferry.domain.offer_words import place_text
+from spotferry.domain.owed import wants_machine
 from spotferry.domain.reason_words import release_words
 from spotferry.domain.view import View
 from spotferry.types.instance import Attempt, AttemptPhase, EndedBy
