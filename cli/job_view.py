@@ -4,7 +4,9 @@ from collections.abc import Sequence
 
 import click
 
-from cli.output import Json, duration, moment, money, place, print_table, size, text
+from cli.output import Json, duration, hourly, moment, money, place, print_table, size, text
+from spotferry.domain.reason_words import checkpoint_words, end_words, ends_task
+from spotferry.types import HOLD_STATES
 
 
 def print_jobs(jobs: Sequence[Json]) -> None:
@@ -36,7 +38,7 @@ def print_job(job: Json, entries: Sequence[Json]) -> None:
         ("project", job.get("project")),
         ("state", job["state"]),
         ("why", job.get("reason")),
-        ("until", moment(job.get("deadline")) if job.get("deadline") else ""),
+        ("until", _until(job) if job.get("deadline") else ""),
         ("next try", moment(job.get("next_try_at")) if job.get("next_try_at") else ""),
         ("exit status", job.get("exit_code")),
         ("goes on from", _origin(job) if job.get("restored_from") else ""),
@@ -54,6 +56,14 @@ def print_job(job: Json, entries: Sequence[Json]) -> None:
     _print_timeline(entries)
 
 
+def _until(job: Json) -> str:
+    """When a state runs out; a hold is ended by the poll after its time, and by a retry before."""
+    at = moment(job["deadline"])
+    if job["state"] not in HOLD_STATES:
+        return at
+    return f"{at}, or up to a minute later; until then `spotferry retry {job['job_id']}` tries again"
+
+
 def _origin(job: Json) -> str:
     return f"checkpoint {job['restored_from']} of {job['parent_job_id']}"
 
@@ -69,21 +79,26 @@ def _print_attempts(instances: Sequence[Json]) -> None:
     if not instances:
         return
     click.echo("\nattempts")
-    heads = ("#", "INSTANCE", "MACHINE", "STATE", "PRICE/H", "TIME", "COST", "END")
+    heads = ("#", "INSTANCE", "MACHINE", "STATE", "TOTAL/H", "TIME", "COST", "END")
     rows = [
         (
             str(instance.get("epoch", "")),
             str(instance["instance_id"]),
             place(instance),
             text(instance.get("state") or instance.get("phase")),
-            money(instance.get("price_usd_hour")),
+            hourly(instance),
             duration(instance.get("seconds")),
             money(instance.get("cost_usd")),
-            text(instance.get("end_reason")),
+            _end_text(instance),
         )
         for instance in instances
     ]
     print_table(heads, rows)
+
+
+def _end_text(instance: Json) -> str:
+    reason = str(instance.get("end_reason") or "")
+    return text(end_words(reason))
 
 
 def _print_timeline(entries: Sequence[Json]) -> None:
@@ -123,11 +138,11 @@ def _checkpoint_row(point: Json) -> tuple[str, ...]:
     return (
         str(point["number"]),
         text(point.get("engine")),
-        text(point.get("reason")),
+        text(checkpoint_words(point.get("reason"), asked_for=bool(point.get("asked_for")))),
         str(point.get("epoch", "")),
         size(point.get("size_bytes")),
         duration(point.get("seconds")),
-        duration(point.get("paused_seconds")),
+        "-" if ends_task(point.get("reason")) else duration(point.get("paused_seconds")),
         moment(point.get("committed_at")),
         "no" if point.get("pruned_at") else "yes",
         text(point.get("why")),

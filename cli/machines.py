@@ -8,7 +8,7 @@ from cli.api import broker
 from cli.errors import UsageProblem
 from cli.given import ID
 from cli.job_paths import instance_path
-from cli.output import duration, money, place, print_json, print_table, text
+from cli.output import duration, hourly, money, place, print_json, print_table, text
 
 
 @click.command()
@@ -23,7 +23,7 @@ def instances(*, as_json: bool) -> None:
     if not found:
         click.echo("no machines")
         return
-    heads = ("INSTANCE", "JOB", "CLOUD'S ID", "MACHINE", "STATE", "PRICE/H", "TIME", "COST")
+    heads = ("INSTANCE", "JOB", "CLOUD'S ID", "MACHINE", "STATE", "TOTAL/H", "TIME", "COST")
     rows = [
         (
             str(machine["instance_id"]),
@@ -31,7 +31,7 @@ def instances(*, as_json: bool) -> None:
             text(machine.get("allocated_id")),
             place(machine),
             text(machine.get("state") or machine.get("phase")),
-            money(machine.get("price_usd_hour")),
+            hourly(machine),
             duration(machine.get("seconds")),
             money(machine.get("cost_usd")),
         )

@@ -37,6 +37,12 @@ def money(value: object, digits: int = 4) -> str:
     return f"${value:.{digits}f}" if isinstance(value, int | float) else "-"
 
 
+def hourly(machine: Json) -> str:
+    """What a machine that was bought costs an hour with its disk; "-" when unknown."""
+    price = machine.get("price_usd_hour")
+    return money(price + (machine.get("disk_usd_hour") or 0)) if isinstance(price, int | float) else "-"
+
+
 def moment(value: object) -> str:
     """A time to the second, in UTC; "-" when there is none."""
     text = str(value or "")

@@ -23,6 +23,17 @@ _COLUMNS = ("MACHINE", "VCPUS", "MEMORY", "GPU", "PRICE/H", "DISK/H", "TOTAL/H")
 _RUN_COLUMNS = ("TRANSFER", "RUN")
 """For jobs whose whole runs are compared or were asked for: what copying the inputs costs, and all of it."""
 
+_CONDITIONS = {
+    "not_a_machine": "no machine by itself",
+    "no_price": "no price is known",
+    "market": "spot (sold in the other market)",
+    "region_not_set_up": "region is not set up",
+    "checkpoint_processor": "not the processor of the checkpoint",
+    "banned": "left alone after refused launches",
+    "avoided": "just taken back from there",
+}
+"""The conditions that are no keys of a job file, for its reader."""
+
 
 @click.command()
 @click.argument("job_file", metavar="JOB.yml", type=click.Path(path_type=Path))
@@ -111,11 +122,11 @@ def _print(document: Json) -> None:
         columns = (*_COLUMNS, *(_RUN_COLUMNS if "run_usd" in chosen else ()))
         print_table(("", *columns), [("chosen", *_cells(chosen)), *(("next", *_cells(c)) for c in document["next"])])
         click.echo(f"\nprices read at {read_at}\n" if read_at else "")
-    removed = [(name, str(count)) for name, count in document["excluded"].items() if count]
-    print_table(
-        ("CONDITION", "EXCLUDED"),
-        [*removed, ("fit", str(document["fit"])), ("considered", str(document["considered"]))],
-    )
+    removed = [(_CONDITIONS.get(name, name), str(count)) for name, count in document["excluded"].items() if count]
+    if removed:
+        print_table(("CONDITION", "EXCLUDED"), removed)
+        click.echo()
+    click.echo(f"{document['fit']} of {document['considered']} considered fit")
 
 
 def _cells(machine: Json) -> tuple[str, ...]:

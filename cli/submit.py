@@ -94,7 +94,6 @@ def _say_packed(work_dir: Path, packed: Packed) -> None:
 def _say_chosen(plan: Json) -> None:
     chosen = plan.get("chosen")
     if chosen:
-        price = chosen.get("total_usd_hour", chosen.get("price_usd_hour"))
-        say(f"cheapest that fits now: {place(chosen)} at {money(price)} an hour")
+        say(f"cheapest that fits now: {place(chosen)} at {money(chosen['total_usd_hour'])} an hour with its disk")
     elif plan.get("why"):
         say(f"no machine yet: {plan['why']}")

@@ -68,12 +68,13 @@ def test_a_job_that_ends_first_is_status_1(run: "Run", broker: "FakeBroker", job
 
 def test_checkpoints_are_listed(run: "Run", broker: "FakeBroker") -> None:
     """Number, engine and why, reason, size, times of each, and whether it is still kept."""
-    pruned = {**POINT, "number": 2, "pruned_at": "2026-01-02T04:04:05Z"}
-    broker.on("GET /jobs/j-1/checkpoints", {"checkpoints": [POINT, pruned]})
+    wanted = {**POINT, "asked_for": True}
+    pruned = {**POINT, "number": 2, "reason": "instance_termination", "pruned_at": "2026-01-02T04:04:05Z"}
+    broker.on("GET /jobs/j-1/checkpoints", {"checkpoints": [wanted, pruned]})
     lines = [" ".join(line.split()) for line in run("checkpoints", "j-1").stdout.splitlines()]
-    assert lines[1] == "3 workdir heartbeat 2 3.0 MiB 12s 2s 2026-01-02 03:04:05 yes no paths are named"
-    assert lines[2] == "2 workdir heartbeat 2 3.0 MiB 12s 2s 2026-01-02 03:04:05 no no paths are named"
-    assert json.loads(run("checkpoints", "j-1", "--json").stdout) == {"checkpoints": [POINT, pruned]}
+    assert lines[1] == "3 workdir asked for 2 3.0 MiB 12s 2s 2026-01-02 03:04:05 yes no paths are named"
+    assert lines[2] == "2 workdir before the machine goes 2 3.0 MiB 12s - 2026-01-02 03:04:05 no no paths are named"
+    assert json.loads(run("checkpoints", "j-1", "--json").stdout) == {"checkpoints": [wanted, pruned]}
     broker.on("GET /jobs/j-1/checkpoints", {"checkpoints": []})
     assert run("checkpoints", "j-1").stdout == "no checkpoints\n"
 

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import httpx
 import pytest
@@ -95,6 +95,33 @@ def test_show_tells_the_whole_story(run: "Run", broker: "FakeBroker", job: Job) 
     assert attempts[1][:2] == ["2", "i-2"]
     assert "RUNNING -> INTERRUPTED      aws takes i-0a back in 120 seconds" in text
     assert "2026-01-02 03:04:05  PENDING" in text
+
+
+def test_show_of_a_held_job_names_the_way_out(run: "Run", broker: "FakeBroker", job: Job) -> None:
+    """The command that tries again, and when the hold is over; no other state has a way out to name."""
+    held = {**job, "state": "SETUP_FAILED", "deadline": "2026-01-02T03:14:05Z"}
+    broker.on("GET /jobs/j-1", held)
+    broker.on("GET /jobs/j-1/timeline", {"entries": []})
+    until = "until:         2026-01-02 03:14:05"
+    words = f"{until}, or up to a minute later; until then `spotferry retry j-1` tries again"
+    assert words in run("show", "j-1").stdout.splitlines()
+    broker.on("GET /jobs/j-1", {**held, "state": "CANCELLING"})
+    assert until in run("show", "j-1").stdout.splitlines()
+
+
+def test_show_tells_price_and_end_of_a_machine_in_words(run: "Run", broker: "FakeBroker", job: Job) -> None:
+    """The price is that of machine and disk, as in a plan; why it gave the job back is no code."""
+    first, second = cast("list[Job]", job["instances"])
+    first, second = (
+        {**first, "disk_usd_hour": 0.0033, "end_reason": "instance_termination"},
+        {**second, "end_reason": ""},
+    )
+    broker.on("GET /jobs/j-1", {**job, "instances": [first, second, {**second, "price_usd_hour": None}]})
+    broker.on("GET /jobs/j-1/timeline", {"entries": []})
+    text = run("show", "j-1").stdout
+    assert "TOTAL/H" in text
+    assert "$0.0383  1m30s  $0.0009  gave the job back, since it goes" in text
+    assert text.splitlines()[-1].split()[-4] == "-"
 
 
 def test_show_bears_a_job_that_has_nothing_yet(run: "Run", broker: "FakeBroker", job: Job) -> None:

@@ -64,6 +64,9 @@ def test_table_shows_chosen_next_and_excluded(job: Path, catalogue: Path) -> Non
     assert [line.split()[0] for line in lines if line.startswith(("chosen", "next"))] == ["chosen", "next", "next"]
     assert any(line.split()[:1] == ["memory_gb"] for line in lines)
     assert "providers" not in result.stdout
+    assert any(line.startswith("spot (sold in the other market) ") for line in lines)
+    assert lines[-2] == ""
+    assert lines[-1].split()[1:3] == ["of", str(2 * len(starter_offers()))]
 
 
 def test_gpu_is_shown_with_its_count(catalogue: Path, tmp_path: Path) -> None:
@@ -156,4 +159,4 @@ def test_broker_is_asked_with_the_job_file_as_it_is(job: Path) -> None:
     assert result.exit_code == 0, result.output
     assert (asked[0].method, asked[0].url.path, json.loads(asked[0].content)) == ("POST", "/plan", {"job_file": JOB})
     assert result.stdout.startswith("Nothing that fits is free now.")
-    assert "banned" in result.stdout
+    assert result.stdout.endswith("left alone after refused launches  3\n\n0 of 3 considered fit\n")

@@ -56,7 +56,7 @@ def test_the_work_directory_goes_first_then_the_job(run: "Run", bucket: "FakeBro
     result = run("submit", job_file)
     assert (result.exit_code, result.stdout) == (0, "j-1\n")
     assert "1 file, " in result.stderr
-    assert "aws us-east-1a m5.large spot at $0.0383 an hour" in result.stderr
+    assert "aws us-east-1a m5.large spot at $0.0383 an hour with its disk" in result.stderr
     assert bucket.calls() == ["POST /uploads", "PUT /key", "POST /jobs"]
     put, archive = bucket.asked[1], bucket.bodies[1]
     assert (put.headers["x-amz-meta"], put.headers["content-length"]) == ("1", str(len(archive)))

@@ -23,7 +23,7 @@ def test_a_job_that_goes_well(story: Story) -> None:
     assert story.hear(e.TaskExited(machine, 0)) is JobState.DONE
     story.settle()
     assert story.told == [
-        "chose aws m5.large in us-east-1a (spot, $0.035/h): the cheapest of 12 that fit",
+        "chose aws m5.large in us-east-1a (spot, $0.0350/h with its disk): the cheapest of 12 that fit",
         "aws made machine cloud-i-1",
         "the machine is up, 30 s after it was asked for",
         "setup done in 42 s",
@@ -51,13 +51,16 @@ def test_an_interruption_with_overlap(story: Story) -> None:
     assert story.view.job.interruptions == 1
     story.settle()
     assert story.told[5:-2] == [
-        "aws takes the machine back at 12:02:50 UTC (terminate)",
-        "chose aws m5.large in us-east-1a (spot, $0.035/h) as its successor: the cheapest of 12 that fit",
+        "aws takes the machine back by 12:02:50 UTC (terminate)",
+        (
+            "chose aws m5.large in us-east-1a (spot, $0.0350/h with its disk) as its successor: "
+            "the cheapest of 12 that fit"
+        ),
         "aws made machine cloud-i-2",
         "the machine is up, 30 s after it was asked for",
         "setup done in 42 s and waits for the job",
-        "checkpoint 1 committed (workdir, 10 bytes, for heartbeat)",
-        "the machine stopped the task and gave the job back: instance_termination",
+        "checkpoint 1 committed (workdir, 10 bytes, periodic)",
+        "the machine stopped the task and gave the job back, since it goes",
         "the task goes on from checkpoint 1",
         "machine cloud-i-1 is gone: Server.SpotInstanceTermination",
     ]
@@ -73,6 +76,10 @@ def test_an_owner_that_dies_before_its_time(story: Story) -> None:
     assert story.view.job.owner_id == successor
     assert story.view.job.interruptions == 1
     assert story.order(successor, "waiting") is Order.GO
+    assert story.told[-1] == (
+        "machine cloud-i-1 is gone: Server.SpotInstanceTermination; it made no checkpoint after checkpoint 1 of "
+        "12:01:00 UTC: what the task did since is lost"
+    )
 
 
 def test_a_false_notice(story: Story) -> None:

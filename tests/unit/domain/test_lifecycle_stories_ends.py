@@ -60,7 +60,8 @@ def test_a_refusal_is_told_with_the_clouds_words(story: Story) -> None:
     refused = e.LaunchFailed(attempt, "InsufficientInstanceCapacity", "no m5.large left", asked_again_at=None)
     assert story.hear(refused) is JobState.PENDING
     assert story.told[-1] == (
-        "aws refused aws m5.large in us-east-1a (spot, $0.035/h): InsufficientInstanceCapacity: no m5.large left"
+        "aws refused aws m5.large in us-east-1a (spot, $0.0350/h with its disk): "
+        "InsufficientInstanceCapacity: no m5.large left"
     )
     assert story.view.job.open_attempts == ()
     assert story.view.job.interruptions == 0

@@ -78,7 +78,7 @@ def test_how_a_checkpoint_was_made_is_told(story: Story) -> None:
     manifest = a_manifest().model_copy(update={"why": "no paths are named", "seconds": 12.34, "paused_seconds": 1.5})
     story.hear(e.CheckpointCommitted(machine, manifest, "m.json"))
     assert story.told[-1] == (
-        "checkpoint 1 committed (workdir: no paths are named, 10 bytes, for heartbeat, in 12.3 s, "
+        "checkpoint 1 committed (workdir: no paths are named, 10 bytes, periodic, in 12.3 s, "
         "the task stood still for 1.5 s)"
     )
     assert story.view.job.last_checkpoint_seconds == 12.34

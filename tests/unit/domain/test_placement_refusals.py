@@ -53,6 +53,18 @@ def test_condition_that_excludes_most_by_itself_is_named() -> None:
     assert "Without it the cheapest that fits is m6g.large" in proof.words
 
 
+def test_price_cap_is_named_where_it_alone_stands_in_the_way() -> None:
+    """A cap can be moved, the machine is what the job needs: the price of what fits is told as well."""
+    proof = a_plan(OFFERS, gpu="T4", max_price_usd_hour="0.1")
+    assert proof.blocker == "max_price_usd_hour"
+    assert proof.words == (
+        "No offer fits: max_price_usd_hour 0.1 is too low. Without it the cheapest that fits is g4dn.xlarge in "
+        "us-east-1a (aws, spot) at $0.200000 an hour with its disk of 45 GB."
+    )
+    assert a_plan(OFFERS, Limits(avoid=["*/*/*"]), gpu="T4", max_price_usd_hour="0.1").blocker == proof.blocker
+    assert a_plan(OFFERS, gpu="H100", max_price_usd_hour="0.1").blocker == "gpu"
+
+
 def test_market_is_named_as_the_key_that_a_person_writes() -> None:
     """The condition `market` comes from the key `spot`."""
     proof = a_plan([an_offer(on_demand_usd_hour=None)], spot=False)

@@ -54,10 +54,11 @@ def test_bans_and_avoided_pools_count(world: World) -> None:
 def test_a_plan_says_why_others_were_passed_over(world: World) -> None:
     """The reason stands in its words, for the clouds that the job may use, and only where it changed anything."""
     until = world.clock.now.replace(hour=13)
+    world.store.ban("aws", "spot", "us-west-2/*/*", until, "UnauthorizedOperation: a policy denies it")
     world.store.ban("aws", "spot", "us-east-1/*/*", until, "UnauthorizedOperation: a policy denies it")
     world.store.ban("aws", "on_demand", "us-east-1/*/*", until, "UnauthorizedOperation: a policy denies it")
     plan = world.plan_job.plan(spec())
-    assert "aws us-east-1 (on-demand and spot) because UnauthorizedOperation: a policy denies it." in plan.words
+    assert "3 candidates: aws us-east-1 (spot) because UnauthorizedOperation: a policy denies it." in plan.words
     elsewhere = world.plan_job.plan(spec(regions=["eu-west-1"]))
     assert "Left alone" not in elsewhere.words
 

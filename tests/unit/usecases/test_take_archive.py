@@ -241,7 +241,7 @@ def test_a_commit_by_the_owner_under_notice_is_taken(world: World) -> None:
     """The last checkpoint before the machine goes is the one that counts."""
     job, owner, _ = world.interrupted()
     assert world.checkpoint(owner, reason="instance_termination")["number"] == 1
-    assert "for instance_termination" in world.messages(job)[-1]
+    assert "before the machine goes" in world.messages(job)[-1]
 
 
 def test_committed_outputs_end_the_job(world: World) -> None:

@@ -4,6 +4,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from spotferry.domain.ban_words import Pool
 from spotferry.domain.bitsets import Weights, members
 from spotferry.domain.offer_index import OfferIndex
 from spotferry.domain.selection import Selection
@@ -86,6 +87,16 @@ def _affordable(index: OfferIndex, selection: Selection, rows: int) -> Iterator[
     """Each row with the allowed zones in which it is within the cap."""
     for number, zones in _within_cap(index, selection, rows):
         yield number, zones & selection.zones_allowed(index.rows[number])
+
+
+def banned_pools(index: OfferIndex, selection: Selection) -> Iterator[Pool]:
+    """What would fit and is left alone for all jobs."""
+    touched = selection.rows(index) & selection.banned.touched(index)
+    for number, zones in _affordable(index, selection, touched):
+        row = index.rows[number]
+        provider, kind = row.example.provider, row.example.instance_type
+        for zone in members(zones & selection.banned.zones(number, row)):
+            yield Pool(provider, row.market, (*index.zones[provider].places[zone], kind))
 
 
 def _set_aside(index: OfferIndex, selection: Selection, rows: int) -> tuple[int, int]:

@@ -8,9 +8,10 @@ from enum import Enum
 from typing import Any
 
 from spotferry.domain.costs import attempt_cost
+from spotferry.domain.reason_words import status_words
 from spotferry.domain.view import View
 from spotferry.types.instance import Attempt, AttemptPhase
-from spotferry.types.job import HOLD_STATES, JobState
+from spotferry.types.job import HOLD_STATES, Job, JobState
 
 _NANO_USD = Decimal("0.000000001")
 
@@ -78,11 +79,12 @@ def finish(view: View, state: JobState, reason: str) -> View:
     return end_all(view, f"the job is {state}")
 
 
-def task_result(exit_code: int) -> tuple[JobState, str]:
+def task_result(job: Job, exit_code: int) -> tuple[JobState, str]:
     """Final state and reason for the task's exit status."""
     if exit_code == 0:
         return JobState.DONE, "the task ended with status 0"
-    return JobState.FAILED, f"the task ended with status {exit_code}"
+    again = f" after {job.restarts} of {job.spec.retry.max_restarts} restarts" if job.restarts else ""
+    return JobState.FAILED, f"the task ended with {status_words(exit_code)}{again}"
 
 
 def pass_on(view: View, reason: str, now: datetime) -> View:
@@ -146,7 +148,7 @@ def _hopeless(view: View, reason: str) -> str:
     """Why no other machine would help; "" when one would."""
     job, policy = view.job, view.policy
     if job.state is JobState.FINALIZING and not job.final_checkpoint:
-        return f"the task ended with status {job.exit_code}, but {reason} before its outputs were sent"
+        return f"{task_result(job, job.exit_code or 0)[1]}, but {reason} before its outputs were sent"
     if job.startup_failures >= policy.boot_attempts:
         return f"{job.startup_failures} machines in a row never reported: {reason}"
     if job.lost >= policy.lost_attempts:
@@ -198,15 +200,3 @@ def interrupt(view: View, reason: str) -> View:
     if view.job.state in {JobState.PROVISIONING, JobState.SETTING_UP, JobState.RUNNING}:
         return view.with_job(state=JobState.INTERRUPTED, reason=reason)
     return view
-
-
-def wants_machine(view: View) -> bool:
-    """Whether placement should find a machine for the job now."""
-    job, owner = view.job, view.owner
-    if job.state is JobState.PENDING:
-        return True
-    if owner is None or not view.policy.overlap or job.successor_id:
-        return False
-    if job.state is JobState.RUNNING:
-        return owner.advised_at is not None
-    return job.state in {JobState.INTERRUPTED, JobState.FINALIZING} and (owner.noticed or owner.ending)

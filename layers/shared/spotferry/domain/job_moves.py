@@ -15,8 +15,8 @@ from spotferry.domain.handover import (
     finish,
     leave_by,
     want_checkpoint,
-    wants_machine,
 )
+from spotferry.domain.owed import wants_machine
 from spotferry.domain.view import View
 from spotferry.types.instance import AttemptPhase
 from spotferry.types.job import JobState

@@ -15,6 +15,7 @@ from spotferry.domain.machine_moves import TAKEN_BACK
 from spotferry.domain.moves import MOVES
 from spotferry.domain.owed import owed
 from spotferry.domain.reported import Reported
+from spotferry.domain.task_moves import was_asked_for
 from spotferry.domain.transitions import NO_OPS, TRANSITIONS
 from spotferry.domain.view import Decision, View
 from spotferry.types.errors import IllegalTransition, StaleAttempt
@@ -88,7 +89,7 @@ def decide(view: View, event: e.Event, *, now: datetime) -> Decision:
     )
     before = set(owed(view))
     effects = tuple(effect for effect in owed(after) if effect not in before)
-    return Decision(after, effects, entry, _checkpoint(event, now))
+    return Decision(after, effects, entry, _checkpoint(view.job, event, now))
 
 
 def _refuse_stale(view: View, event: e.Event) -> None:
@@ -118,7 +119,7 @@ def _subject(event: e.Event) -> str:
     return str(getattr(event, "instance_id", ""))
 
 
-def _checkpoint(event: e.Event, now: datetime) -> Checkpoint | None:
+def _checkpoint(job: Job, event: e.Event, now: datetime) -> Checkpoint | None:
     if not isinstance(event, e.CheckpointCommitted):
         return None
     return Checkpoint(
@@ -128,6 +129,7 @@ def _checkpoint(event: e.Event, now: datetime) -> Checkpoint | None:
         manifest=event.manifest,
         instance_id=event.instance_id,
         committed_at=now,
+        asked_for=was_asked_for(job, event.manifest),
     )
 
 

@@ -21,12 +21,13 @@ from spotferry.domain.handover import (
     reopen,
     role_of,
     want_checkpoint,
-    wants_machine,
 )
 from spotferry.domain.offer_words import place_text
+from spotferry.domain.owed import wants_machine
+from spotferry.domain.reason_words import release_words
 from spotferry.domain.view import View
 from spotferry.types.instance import Attempt, AttemptPhase, EndedBy
-from spotferry.types.job import HOLD_STATES, JobState
+from spotferry.types.job import HOLD_STATES, Job, JobState
 
 TAKEN_BACK = "instance_termination"
 """The reason of a release that follows a take-back."""
@@ -58,9 +59,8 @@ def launch_chosen(view: View, event: e.LaunchChosen, now: datetime) -> Moved | N
 def _machine(attempt: Attempt) -> str:
     where = place_text(attempt.region, attempt.availability_zone)
     market = "spot" if attempt.market == "spot" else "on-demand"
-    return (
-        f"{attempt.provider} {attempt.instance_type} in {where} ({market}, ${round(attempt.price, 6).normalize():f}/h)"
-    )
+    price = f"${attempt.price + attempt.disk_usd_hour:.4f}/h with its disk"
+    return f"{attempt.provider} {attempt.instance_type} in {where} ({market}, {price})"
 
 
 def launch_repeated(view: View, event: e.LaunchRepeated, now: datetime) -> Moved | None:
@@ -95,7 +95,7 @@ def machine_created(view: View, event: e.MachineCreated, now: datetime) -> Moved
     if role_of(view, event.instance_id) is Role.OTHER or view.job.state.is_final:
         view = end(view, event.instance_id, "the job no longer needs it")
     moved = event.price_usd_hour not in {None, attempt.price}
-    dearer = f" at ${event.price_usd_hour:f}/h, not ${attempt.price:f}/h as listed" if moved else ""
+    dearer = f", which alone costs ${event.price_usd_hour:f}/h, not ${attempt.price:f}/h as listed" if moved else ""
     message = f"{attempt.provider} made machine {event.allocated_id}{dearer}"
     data = {"price_usd_hour": float(event.price_usd_hour)} if moved and event.price_usd_hour is not None else {}
     return Moved(view, message, {"allocated_id": event.allocated_id, **data})
@@ -129,8 +129,11 @@ def released(view: View, event: e.Released, now: datetime) -> Moved | None:
         view = view.with_job(interruptions=view.job.interruptions + 1)
     view = changed(view, event.instance_id, phase=AttemptPhase.RELEASED, released_at=now)
     view = end(view, event.instance_id, event.reason or "it gave the job back")
-    view = lose(view, event.instance_id, event.reason or "the machine gave the job back", now)
-    return Moved(view, f"the machine stopped the task and gave the job back: {event.reason or 'as asked'}")
+    why = release_words(event.reason)
+    view = lose(view, event.instance_id, f"the machine gave the job back{why}", now)
+    if attempt.started_at is None:
+        return Moved(view, f"the machine gave the job back before a task had started there{why}")
+    return Moved(view, f"the machine stopped the task and gave the job back{why}")
 
 
 def notice_received(view: View, event: e.NoticeReceived, now: datetime) -> Moved | None:
@@ -148,7 +151,7 @@ def notice_received(view: View, event: e.NoticeReceived, now: datetime) -> Moved
         taken_back=event.by_cloud,
         end_reason=attempt.end_reason if event.by_cloud else attempt.end_reason or event.code,
     )
-    until = f" at {event.deadline:%H:%M:%S} UTC" if event.deadline else ""
+    until = f" by {event.deadline:%H:%M:%S} UTC" if event.deadline else ""
     who = f"{attempt.provider} takes the machine back" if event.by_cloud else "the machine is to end"
     message = f"{who}{until} ({event.code})"
     if role is Role.SUCCESSOR:
@@ -198,7 +201,8 @@ def machine_gone(view: View, event: e.MachineGone, now: datetime) -> Moved | Non
     attempt = attempt_of(view, event.instance_id)
     if attempt.is_gone:
         return None
-    if role_of(view, event.instance_id) is Role.OWNER and not view.job.state.is_final:
+    owned = role_of(view, event.instance_id) is Role.OWNER and not view.job.state.is_final
+    if owned:
         view = _counted(view, attempt, event)
     ended_by = event.ended_by or _ended_by_us(attempt)
     view = changed(view, event.instance_id, billed_until=event.billed_until, ended_by=ended_by)
@@ -206,7 +210,19 @@ def machine_gone(view: View, event: e.MachineGone, now: datetime) -> Moved | Non
     view = close(view, event.instance_id, now, reason)
     gone = f"machine {attempt.allocated_id or attempt.cedana_id} is gone"
     view = lose(view, event.instance_id, f"{gone} ({reason})", now)
-    return Moved(view, f"{gone}: {reason}")
+    return Moved(view, f"{gone}: {reason}{_lost_work(view.job, attempt, now) if owned else ''}")
+
+
+def _lost_work(job: Job, attempt: Attempt, now: datetime) -> str:
+    """What the job goes back to, when its task ran on a machine that did not give it back; "" where nothing is lost."""
+    if attempt.started_at is None or attempt.released_at or job.exit_code is not None:
+        return ""
+    if at := job.last_checkpointed_at:
+        day = "" if at.date() == now.date() else f"{at:%Y-%m-%d} "
+        point = f"checkpoint {job.checkpoint} of {day}{at:%H:%M:%S} UTC"
+        return f"; it made no checkpoint after {point}: what the task did since is lost"
+    lost = "what the task did is lost" if job.state.is_final else "the task starts from the beginning"
+    return f"; no checkpoint was ever made: {lost}"
 
 
 def _ended_by_us(attempt: Attempt) -> EndedBy:

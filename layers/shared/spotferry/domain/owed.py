@@ -2,7 +2,6 @@
 
 from datetime import datetime
 
-from spotferry.domain.handover import wants_machine
 from spotferry.domain.view import CheckLaunch, Decision, DestroyInstance, Effect, PlaceJob, View
 from spotferry.types.job import Job, JobState, TimelineEntry
 
@@ -36,3 +35,15 @@ def owed(view: View) -> tuple[Effect, ...]:
         elif not attempt.allocated_id:
             effects.append(CheckLaunch(job.job_id, attempt.cedana_id, attempt.asked_again_at))
     return tuple(effects)
+
+
+def wants_machine(view: View) -> bool:
+    """Whether placement should find a machine for the job now."""
+    job, owner = view.job, view.owner
+    if job.state is JobState.PENDING:
+        return True
+    if owner is None or not view.policy.overlap or job.successor_id:
+        return False
+    if job.state is JobState.RUNNING:
+        return owner.advised_at is not None
+    return job.state in {JobState.INTERRUPTED, JobState.FINALIZING} and (owner.noticed or owner.ending)

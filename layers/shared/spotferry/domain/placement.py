@@ -4,15 +4,17 @@ Clouds without a spot market (`offer_index.NO_SPOT_MARKET`) sell at the list pri
 that asks for spot machines may be placed there too; everywhere else `spot` means spot.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
+from spotferry.domain.ban_words import Pool
 from spotferry.domain.cheapest import cheapest
-from spotferry.domain.exclusions import Tally, alone, tally
+from spotferry.domain.exclusions import Tally, alone, banned_pools, tally
 from spotferry.domain.offer_index import OfferIndex
 from spotferry.domain.plan import Limits, Plan
 from spotferry.domain.plan_words import (
+    CAP,
     SET_ASIDE,
     key_of,
     words_of_choice,
@@ -28,7 +30,7 @@ from spotferry.types.errors import ImpossibleSpecs, Problem
 from spotferry.types.instance import Candidate
 from spotferry.types.job_file import UserInstanceSpecs
 
-__all__ = ["Limits", "OfferIndex", "Plan", "choose", "plan", "refuse_impossible"]
+__all__ = ["Limits", "OfferIndex", "Plan", "choose", "left_alone", "plan", "refuse_impossible"]
 
 _NEXT = 10
 
@@ -82,6 +84,12 @@ def _plan_in_market(index: OfferIndex, specs: UserInstanceSpecs, limits: Limits)
     )
 
 
+def left_alone(index: OfferIndex, specs: UserInstanceSpecs, limits: Limits) -> Sequence[Pool]:
+    """What would fit and is passed over because of a ban, in the markets that the plan looks at."""
+    asked_for = _until_chosen(index, specs, limits) if limits.bans else ()
+    return [pool for asked in asked_for for pool in banned_pools(index, select(index, asked, limits))]
+
+
 def _markets(specs: UserInstanceSpecs) -> Iterator[UserInstanceSpecs]:
     """The specification for each market to look in, in order."""
     if specs.spot != "fallback":
@@ -123,18 +131,18 @@ def _nothing_fits(
     index: OfferIndex, specs: UserInstanceSpecs, limits: Limits, selection: Selection, count: Tally
 ) -> Plan:
     excluded = count.excluded
+    freed = replace(limits, bans=MappingProxyType({}), avoid=())
     if limits.cpu_families is not None:
         return _no_such_processor(index, specs, limits, excluded)
     if not index.priced.total(index.machines):
         blocker, impossible, words = "no_price", False, "The catalogue holds no machine that has a price: refresh it."
     elif any(excluded[name] for name in SET_ASIDE):
         blocker, impossible = max(reversed(SET_ASIDE), key=lambda name: excluded[name]), False
-        freed = replace(limits, bans=MappingProxyType({}), avoid=())
         words = words_of_wait(excluded, choose(index, specs, freed))
     else:
         removed = alone(index, selection)
-        blocker, impossible = max(reversed(removed), key=lambda name: removed[name]), True
-        words = words_of_impossibility(index, specs, removed, blocker, _otherwise(index, specs, limits, blocker))
+        blocker, otherwise = _to_blame(index, specs, freed, removed)
+        impossible, words = True, words_of_impossibility(index, specs, removed, blocker, otherwise)
     return Plan(
         considered=index.considered,
         excluded=excluded,
@@ -143,6 +151,20 @@ def _nothing_fits(
         blocker=blocker,
         words=words,
     )
+
+
+def _to_blame(
+    index: OfferIndex, specs: UserInstanceSpecs, limits: Limits, removed: dict[str, int]
+) -> tuple[str, Candidate | None]:
+    """The condition that stands in the way, and the choice if it were lifted.
+
+    It is the cap wherever something fits without it: the machine is what the job needs, the cap is what its owner can
+    move. Otherwise it is the condition that excludes the most.
+    """
+    if specs.max_price_usd_hour and (dearer := _otherwise(index, specs, limits, CAP)):
+        return CAP, dearer
+    blocker = max(reversed(removed), key=lambda name: removed[name])
+    return blocker, _otherwise(index, specs, limits, blocker)
 
 
 def _no_such_processor(

@@ -119,8 +119,9 @@ class Plan(Value):
         runs: what whole runs on the chosen and the next cost, in this order; empty where nobody asked.
         objective: what was to be least.
         impossible: nothing would fit even with nothing banned or avoided.
-        blocker: when nothing fits, the condition that alone excludes the most (of equals the later): "banned" or
-            "avoided" where the specification itself can be met; "" when something fits.
+        blocker: when nothing fits, "max_price_usd_hour" where something would without it, else the condition that alone
+            excludes the most (of equals the later); "banned" or "avoided" where the specification itself can be met; ""
+            when something fits.
         words: the reason in one or two sentences.
     """
 

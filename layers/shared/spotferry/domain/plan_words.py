@@ -12,6 +12,9 @@ from spotferry.types.instance import Candidate
 from spotferry.types.job_file import UserInstanceSpecs
 from spotferry.types.words import cut
 
+CAP = "max_price_usd_hour"
+"""The condition that a person can move without another machine."""
+
 SET_ASIDE = ("banned", "avoided")
 """Conditions that pass with time: they make nothing impossible."""
 
@@ -111,6 +114,9 @@ def words_of_impossibility(
     index: OfferIndex, specs: UserInstanceSpecs, removed: Mapping[str, int], blocker: str, otherwise: Candidate | None
 ) -> str:
     """What no offer can meet, what there is instead, and what would help."""
+    if blocker == CAP and otherwise is not None:
+        cheapest = offer_text(otherwise)
+        return f"No offer fits: {_asked(specs, CAP)} is too low. Without it the cheapest that fits is {cheapest}."
     usable = index.priced.total(index.machines)
     whole = removed[blocker] == usable
     share = "each" if whole else str(removed[blocker])

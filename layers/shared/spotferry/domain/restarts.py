@@ -3,6 +3,7 @@
 from datetime import datetime, timedelta
 
 from spotferry.domain.handover import Moved, attempt_of, changed
+from spotferry.domain.reason_words import status_words
 from spotferry.domain.view import View
 from spotferry.types.job import Job, JobState
 
@@ -39,10 +40,10 @@ def restart(view: View, instance_id: str, exit_code: int, now: datetime) -> Move
     again = f"restart {job.restarts + 1} of {job.spec.retry.max_restarts}"
     view = changed(view, instance_id, restarting=True).with_job(restarts=job.restarts + 1)
     if job.state is JobState.INTERRUPTED:
-        why = f"{again} on the next machine: the task ended with status {exit_code}"
+        why = f"{again} on the next machine: the task ended with {status_words(exit_code)}"
     else:
         seconds = _pause_seconds(job, now)
-        why = f"{again} in {seconds} s: the task ended with status {exit_code}"
+        why = f"{again} in {seconds} s: the task ended with {status_words(exit_code)}"
         view = view.with_job(state=JobState.SETTING_UP, reason=why, deadline=None, restart_pause_seconds=seconds)
     return Moved(view, why, {"exit_code": exit_code, "restart": job.restarts + 1})
 

@@ -18,10 +18,12 @@ from spotferry.domain.handover import (
     stay,
     task_result,
 )
+from spotferry.domain.reason_words import checkpoint_words, ends_task
 from spotferry.domain.restarts import restart, will_restart
 from spotferry.domain.view import View
+from spotferry.types.events import CheckpointReason
 from spotferry.types.instance import Attempt, AttemptPhase
-from spotferry.types.job import JobState, Manifest
+from spotferry.types.job import Job, JobState, Manifest
 
 
 def agent_arrived(view: View, event: e.AgentArrived, now: datetime) -> Moved | None:
@@ -143,6 +145,7 @@ def checkpoint_committed(view: View, event: e.CheckpointCommitted, now: datetime
     manifest = event.manifest
     if manifest.number <= view.job.checkpoint:
         return None
+    asked_for = was_asked_for(view.job, manifest)
     over = manifest.task_over and not will_restart(view.job, manifest.exit_code or 0)
     view = view.with_job(
         checkpoint=manifest.number,
@@ -156,16 +159,23 @@ def checkpoint_committed(view: View, event: e.CheckpointCommitted, now: datetime
     )
     size = sum(part.size_bytes for part in manifest.parts)
     data = {"number": manifest.number, "size_bytes": size, "reason": manifest.reason, "seconds": manifest.seconds}
-    return Moved(view, f"checkpoint {manifest.number} committed ({_how(manifest, size)})", data)
+    return Moved(view, f"checkpoint {manifest.number} committed ({_how(manifest, size, asked_for)})", data)
 
 
-def _how(manifest: Manifest, size_bytes: int) -> str:
+def was_asked_for(job: Job, manifest: Manifest) -> bool:
+    """Whether this checkpoint, which its agent calls a periodic one, is what the job was asked for."""
+    return job.wants_checkpoint and manifest.reason is CheckpointReason.HEARTBEAT
+
+
+def _how(manifest: Manifest, size_bytes: int, asked_for: bool) -> str:  # noqa: FBT001
     """How a checkpoint was made, in words."""
     why = manifest.why.removeprefix(f"{manifest.engine}: ")
-    words = [f"{manifest.engine}: {why}" if why else manifest.engine, f"{size_bytes:,} bytes", f"for {manifest.reason}"]
+    words = [f"{manifest.engine}: {why}" if why else manifest.engine, f"{size_bytes:,} bytes"]
+    if reason := checkpoint_words(manifest.reason, asked_for=asked_for):
+        words.append(reason)
     if manifest.seconds is not None:
         words.append(f"in {manifest.seconds:.1f} s")
-    if manifest.paused_seconds is not None:
+    if manifest.paused_seconds is not None and not (manifest.task_over or ends_task(manifest.reason)):
         words.append(f"the task stood still for {manifest.paused_seconds:.1f} s")
     return ", ".join(words)
 
@@ -181,7 +191,7 @@ def task_exited(view: View, event: e.TaskExited, now: datetime) -> Moved | None:
     if attempt_of(view, event.instance_id).restarting or will_restart(view.job, event.exit_code):
         return restart(view, event.instance_id, event.exit_code, now)
     view = view.with_job(exit_code=event.exit_code, deadline=None)
-    state, reason = task_result(event.exit_code)
+    state, reason = task_result(view.job, event.exit_code)
     if not event.outputs:
         return Moved(finish(view, state, reason), reason, {"exit_code": event.exit_code})
     view = view.with_job(state=JobState.FINALIZING, reason=f"{reason}; its outputs are on their way")
@@ -190,7 +200,7 @@ def task_exited(view: View, event: e.TaskExited, now: datetime) -> Moved | None:
 
 def outputs_committed(view: View, event: e.OutputsCommitted, now: datetime) -> Moved | None:
     """The job has all it was to give."""
-    state, reason = task_result(view.job.exit_code or 0)
+    state, reason = task_result(view.job, view.job.exit_code or 0)
     view = view.with_job(outputs_key=event.manifest_key)
     message = f"outputs sent: {event.files} files, {event.size_bytes:,} bytes"
     return Moved(finish(view, state, reason), message, {"files": event.files, "size_bytes": event.size_bytes})
@@ -198,5 +208,6 @@ def outputs_committed(view: View, event: e.OutputsCommitted, now: datetime) -> M
 
 def outputs_failed(view: View, event: e.OutputsFailed, now: datetime) -> Moved | None:
     """The task's work could not be handed over."""
-    reason = f"the task ended with status {view.job.exit_code}, but its outputs could not be sent: {event.reason}"
+    _, ended = task_result(view.job, view.job.exit_code or 0)
+    reason = f"{ended}, but its outputs could not be sent: {event.reason}"
     return Moved(finish(view, JobState.FAILED, reason), reason)

@@ -264,6 +264,7 @@ class Checkpoint(Record):
     """The stored record of a committed checkpoint: table Checkpoints, key (job_id, number).
 
     Attributes:
+        asked_for: it is what the job was asked for; its reason is that of a periodic one.
         pruned_at: when its objects left the bucket, since newer ones are kept; None: it can be restored.
     """
 
@@ -274,4 +275,5 @@ class Checkpoint(Record):
     manifest: Manifest
     instance_id: str
     committed_at: Time
+    asked_for: bool = False
     pruned_at: Time | None = None

@@ -8,8 +8,8 @@ from spotferry.domain import events as e
 from spotferry.domain.boot import instance_id
 from spotferry.domain.checkpoints import is_memory_image
 from spotferry.domain.cpu_families import cpu_family
-from spotferry.domain.handover import wants_machine
 from spotferry.domain.interruption_rates import told_rate
+from spotferry.domain.owed import wants_machine
 from spotferry.domain.placement import Plan
 from spotferry.domain.pools import pool_of
 from spotferry.domain.view import PlaceJob, View

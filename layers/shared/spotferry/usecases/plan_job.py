@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 from spotferry.domain.ban_words import words_of_bans
 from spotferry.domain.known_regions import refuse_unknown_regions
-from spotferry.domain.placement import Limits, Plan, plan, refuse_impossible
+from spotferry.domain.placement import Limits, Plan, left_alone, plan, refuse_impossible
 from spotferry.ports.cloud import Catalogue, Clock, RegionStore
 from spotferry.ports.store import BanStore
 from spotferry.types.job_file import JobFile
@@ -69,12 +69,13 @@ class PlanJob:
             history=self.history(owner) if asks else {},
             cpu_families=cpu_families,
         )
-        made = plan(self.catalogue.offers(), spec.instance_specs, limits)
-        banned = made.excluded["banned"]
-        if not banned:
+        offers = self.catalogue.offers()
+        made = plan(offers, spec.instance_specs, limits)
+        pools = left_alone(offers, spec.instance_specs, limits)
+        if not pools:
             return made
         asked = [name for name in providers if name in (spec.instance_specs.providers or providers)]
-        words = words_of_bans(banned, self.bans.ban_reasons(asked, self.clock()))
+        words = words_of_bans(pools, self.bans.ban_reasons(asked, self.clock()))
         return made.model_copy(update={"words": made.words + words})
 
     def _opened(self) -> frozenset[tuple[str, str]]:

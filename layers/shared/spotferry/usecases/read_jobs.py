@@ -105,6 +105,7 @@ class ReadJobs:
                     "epoch": checkpoint.manifest.epoch,
                     "engine": checkpoint.manifest.engine,
                     "reason": checkpoint.manifest.reason,
+                    "asked_for": checkpoint.asked_for,
                     "committed_at": _time(checkpoint.committed_at),
                     "size_bytes": sum(part.size_bytes for part in checkpoint.manifest.parts),
                     "why": checkpoint.manifest.why,
