@@ -138,6 +138,8 @@ def test_a_machine_that_is_gone_without_notice_costs_what_came_after_the_last_ch
     counted_to(broker, job_id, 1)
     eventually("a checkpoint came by itself", lambda: broker.log(job_id) and broker.job(job_id)["checkpoint"] >= 1)
     saved = broker.job(job_id)["checkpoint"]
+    last = steps(broker, job_id)[-1]
+    counted_to(broker, job_id, last + 8)  # what was printed before the checkpoint, at latest with this
     pull(broker, "kill", broker.machine_of(job_id))
     job = broker.wait(job_id, "DONE")
     assert len(job["instances"]) == 2
