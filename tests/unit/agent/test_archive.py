@@ -227,3 +227,22 @@ def test_damaged_archive_of_another_tool_is_refused(tmp_path: Path, keep: int) -
     (tmp_path / "target").mkdir()
     with pytest.raises(ArchiveInvalid, match="damaged"):
         unpack(io.BytesIO(content), tmp_path / "target", None, nothing)
+
+
+def test_a_file_that_becomes_a_directory_while_it_is_packed_holds_nothing(tmp_path: Path) -> None:
+    """It is what it was when it was looked at: an archive with entries below a file could not be unpacked."""
+    root, turns = tmp_path / "root", iter(range(10))
+    root.mkdir()
+    (root / "d").write_text("a file")
+
+    def changing() -> None:
+        if next(turns) == 1:
+            (root / "d").unlink()
+            (root / "d").mkdir()
+            (root / "d" / "x").write_text("below it")
+
+    content, back = bytearray(), tmp_path / "back"
+    back.mkdir()
+    pack(root, ["d", "d/x"], content.extend, changing)
+    unpack(io.BytesIO(content), back, None, nothing)
+    assert (back / "d").read_text() == "a file"

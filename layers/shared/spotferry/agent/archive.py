@@ -55,7 +55,7 @@ def pack(
 
     Args:
         root: the directory.
-        paths: relative to it.
+        paths: relative to it, each directory right before what it holds.
         out: gets the archive.
         check: called for every block; may raise to give up.
         codec: how it is compressed.
@@ -69,13 +69,17 @@ def pack(
     """
     files: List[Json] = []
     inodes: Dict[Tuple[int, int], str] = {}
+    leaf = "/"
     with Entries(root) as entries, Zipper(out, check, codec) as zipped:
         for path in paths:
             check()
+            if path.startswith(leaf):  # it became a directory only after it had been looked at
+                continue
             with entries.look(path) as found:
                 if found is None or not any(kind(found.status.st_mode) for kind in _ARCHIVED):
                     continue
                 entry = _entry(path, found, inodes)
+                leaf = leaf if entry.isdir() else f"{path}/"
                 if found.file is None or not entry.isreg():
                     zipped.write(header_of(entry))
                     continue

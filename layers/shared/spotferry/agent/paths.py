@@ -92,7 +92,7 @@ class PathsEngine:
                 stack.enter_context(subject.still(outgoing.room))
             patterns = [*options.paths, *(self._outputs() if fate is Fate.IS_OVER else ())]
             self._captured = _Capture(self._place, self._known, self._index, check).write(
-                self._place.matching(patterns), outgoing, self._pack_name
+                self._place.matching(patterns).paths, outgoing, self._pack_name
             )
 
     def committed(self, number: Optional[int]) -> None:
@@ -145,14 +145,18 @@ class _Capture:
         return Known(0, packs, holder, self._files, lengths)
 
     def _write_index(self, paths: List[str], pack: _NewPack) -> None:
+        leaf = "/"
         with self._index.open("w") as index, Entries(self._root) as entries:
             for path in paths:
                 self._check()
+                if path.startswith(leaf):  # it became a directory only after it had been looked at
+                    continue
                 if len(os.fsencode(path)) > _LONGEST_PATH_BYTES:
                     raise Unreadable(path, OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG)))
                 entry = self._entry(entries, path, pack)
                 if entry is not None:
                     index.write(json.dumps(entry.line(), separators=(",", ":")) + "\n")
+                    leaf = leaf if entry.kind == "d" else f"{path}/"
 
     def _send_index(self, outgoing: Outgoing, packs: Sequence[Pack]) -> None:
         codec = fastest()

@@ -189,7 +189,7 @@ class _Building:
 
     def put_in_place(self, patterns: Sequence[str]) -> None:
         """Take away what the patterns name in the work directory, and move the entries there."""
-        for path in reversed(self._place.matching(patterns)):
+        for path in reversed(self._place.matching(patterns).paths):
             remove(self._place.work_dir / path)
         _move(self._target, self._place.work_dir)
         self._settle(self._place.work_dir, "d")  # until now they had to be open

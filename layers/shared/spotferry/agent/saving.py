@@ -141,7 +141,7 @@ class Saving:
             TransferFailed, Unreadable, OSError, ValueError: nothing was committed.
         """
         try:
-            paths = self._place.matching(patterns)
+            paths, _ = self._place.matching(patterns)
             with self._uploader.begin("outputs", (OUTPUTS_PART,), check) as outgoing:
                 with outgoing.part(OUTPUTS_PART) as part:
                     files = pack(self._place.work_dir, paths, part.write, check, list_files=True)
