@@ -6,12 +6,14 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from spotferry.agent.archive import pack
 from spotferry.agent.archive import tree as walked
 from spotferry.agent.outputs import Matched, matching
 from spotferry.agent.pieces import inside
 from spotferry.agent.unpack import unpack
+from spotferry.types.job_file_words import check_output
 from tests.unit.agent.grown_trees import PATTERNS, TREES, grown
 
 
@@ -84,6 +86,18 @@ def test_a_bad_pattern_loses_nothing_of_the_others(tmp_path: Path, bad: str) -> 
     """It is one that names nothing."""
     root = filled(tmp_path / "w", "logs/a.txt", "b")
     assert matching(root, [bad, "logs", "nope", "b"]) == Matched(["b", "logs", "logs/a.txt"], [bad, "nope"])
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.text(st.sampled_from("ab*?[]!./-\\ {}\n~é"), max_size=12))
+def test_what_a_job_file_may_say_the_agent_can_match(pattern: str) -> None:
+    """One grammar on both sides: what is accepted never fails at the end, and what is refused matches nothing."""
+    with tempfile.TemporaryDirectory() as directory:
+        root = filled(Path(directory), "a/b", "b")
+        paths, missed = matching(root, [pattern])
+    assert paths == [] or missed == []
+    if "**" in pattern and "beside" in check_output(pattern):
+        assert missed == [pattern]
 
 
 @settings(max_examples=150, deadline=None)

@@ -14,7 +14,7 @@ from spotferry.agent.entries import VANISHED, steadily
 _ANY_DIRECTORIES = "**"
 
 _MOST_STEPS = 100
-"""The library that matches goes deeper into the stack for each."""
+"""The library that matches goes deeper into the stack for each; job files with more are refused."""
 
 
 class Matched(NamedTuple):
