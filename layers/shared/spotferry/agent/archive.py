@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import stat
 import tarfile
 from pathlib import Path
@@ -15,6 +16,9 @@ from spotferry.agent.entries import Entries, EntryFile, Found
 from spotferry.agent.members import Zipper
 
 _ARCHIVED = (stat.S_ISREG, stat.S_ISDIR, stat.S_ISLNK, stat.S_ISFIFO)
+
+Inode = Tuple[int, int, int, int]
+"""Device and number, time of the last change, and size."""
 
 Write = Callable[[Bytes], None]
 """Takes the next bytes of a stream."""
@@ -68,7 +72,7 @@ def pack(
         Unreadable: something cannot be read.
     """
     files: List[Json] = []
-    inodes: Dict[Tuple[int, int], str] = {}
+    inodes: Dict[Inode, str] = {}
     leaf = "/"
     with Entries(root) as entries, Zipper(out, check, codec) as zipped:
         for path in paths:
@@ -88,6 +92,11 @@ def pack(
                 files.append({"path": path, "size_bytes": entry.size, "sha256": digest})
         zipped.write(bytes(2 * tarfile.BLOCKSIZE))
     return files
+
+
+def inode_of(status: os.stat_result) -> Inode:
+    """What tells a file by: its number alone may be another file's by now, which was made after the first had gone."""
+    return (status.st_dev, status.st_ino, status.st_ctime_ns, status.st_size)
 
 
 def header_of(entry: tarfile.TarInfo) -> bytes:
@@ -114,17 +123,12 @@ def add_file(
     return digest.hexdigest()
 
 
-def forget_members(tar: tarfile.TarFile) -> None:
-    """Let go of the entries that went through; tarfile keeps every one of them otherwise."""
-    setattr(tar, "members", [])  # noqa: B010  (the attribute is missing from the library's type stubs)
-
-
-def _entry(path: str, found: Found, inodes: Dict[Tuple[int, int], str]) -> tarfile.TarInfo:
+def _entry(path: str, found: Found, inodes: Dict[Inode, str]) -> tarfile.TarInfo:
     """What is at a path, but for its bytes."""
     entry, status = tarfile.TarInfo(path), found.status
     entry.mode = stat.S_IMODE(status.st_mode)
     entry.mtime = status.st_mtime
-    identity = (status.st_dev, status.st_ino)
+    identity = inode_of(status)
     if stat.S_ISDIR(status.st_mode):
         entry.type = tarfile.DIRTYPE
     elif stat.S_ISLNK(status.st_mode):

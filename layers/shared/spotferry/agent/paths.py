@@ -13,7 +13,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Callable, Dict, List, Optional, Sequence, Tuple
 
-from spotferry.agent.archive import header_of
+from spotferry.agent.archive import Inode, header_of, inode_of
 from spotferry.agent.clock import Check
 from spotferry.agent.codec import BLOCK_BYTES, fastest
 from spotferry.agent.entries import Entries, EntryFile
@@ -127,7 +127,7 @@ class _Capture:
         self._files: Dict[str, Tuple[Identity, Tuple[str, ...]]] = {}
         self._made_of: List[Tuple[int, Tuple[str, ...]]] = []
         self._holder = dict(self._known.holder)
-        self._inodes: Dict[Tuple[int, int], str] = {}
+        self._inodes: Dict[Inode, str] = {}
 
     def write(self, paths: List[str], outgoing: Outgoing, pack_name: str) -> Known:
         """Write the parts; what the next checkpoint can build on, but for its number."""
@@ -179,7 +179,7 @@ class _Capture:
             return Entry(path, kind, status.st_mode & 0o7777, status.st_mtime_ns, link=found.link) if kind else None
 
     def _file(self, path: str, file: EntryFile, status: os.stat_result, pack: _NewPack) -> Entry:
-        mode, inode = status.st_mode & 0o7777, (status.st_dev, status.st_ino)
+        mode, inode = status.st_mode & 0o7777, inode_of(status)
         if status.st_nlink > 1 and inode in self._inodes:
             return Entry(path, "h", link=self._inodes[inode])
         self._inodes[inode] = path

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import json
 import os
 import tarfile
-import zlib
 from collections import defaultdict
 from pathlib import Path
-from typing import IO, Dict, Iterator, List, Mapping, Sequence, Tuple, cast
+from typing import Dict, Iterator, List, Mapping, Sequence, Tuple
 
-from spotferry.agent.archive import forget_members
 from spotferry.agent.broker import Json
 from spotferry.agent.clock import Check
 from spotferry.agent.codec import BLOCK_BYTES
 from spotferry.agent.errors import ArchiveInvalid
-from spotferry.agent.members import Readable, unzip
+from spotferry.agent.members import Readable, exactly, unzip
 from spotferry.agent.pieces import (
     INDEX_PART,
     LONGEST_PIECE_BYTES,
@@ -33,9 +30,8 @@ from spotferry.agent.pieces import (
 from spotferry.agent.place import WorkPlace
 from spotferry.agent.plan import Part
 from spotferry.agent.removal import remove
-from spotferry.agent.unpack import Forward, write_all
+from spotferry.agent.unpack import DAMAGED, Forward, write_all
 
-_DAMAGED = (tarfile.TarError, gzip.BadGzipFile, EOFError, zlib.error, UnicodeError, ValueError)
 _MOST_MODE = 0o7777
 
 
@@ -106,7 +102,7 @@ class _Building:
                     self._entries = [Entry.of(json.loads(line)) for line in lines]
                 incoming.verify()
             return list(head["packs"])
-        except (*_DAMAGED, KeyError, TypeError) as error:
+        except (*DAMAGED, KeyError, TypeError) as error:
             raise ArchiveInvalid(f"the index is damaged: {error}") from error
 
     def make(self) -> None:
@@ -140,17 +136,17 @@ class _Building:
                 with unzip(incoming) as plain:
                     self._fill(plain)
                 incoming.verify()
-        except _DAMAGED as error:
+        except DAMAGED as error:
             raise ArchiveInvalid(f"{part.name} is damaged: {error}") from error
         self._packs_read += 1
 
     def _fill(self, plain: Readable) -> None:
-        with tarfile.open(fileobj=cast("IO[bytes]", Forward(plain)), mode="r:") as tar:
-            while (member := tar.next()) is not None:
+        stream = Forward(plain)
+        with stream.opened() as tar:
+            while (member := stream.next_of(tar)) is not None:
                 self._check()
                 if member.name in self._wanted:
-                    self._write(member.name, _content(tar, member))
-                forget_members(tar)
+                    self._write(member.name, _content(stream, member))
             while plain.read(BLOCK_BYTES):
                 self._check()
 
@@ -231,11 +227,11 @@ def _parents(path: str) -> Iterator[str]:
         at = path.find("/", at + 1)
 
 
-def _content(tar: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
+def _content(stream: Forward, member: tarfile.TarInfo) -> bytes:
     """The bytes of a piece."""
-    if not member.isreg() or member.size > LONGEST_PIECE_BYTES:
+    if not member.isreg() or member.issparse() or member.size > LONGEST_PIECE_BYTES:
         raise ArchiveInvalid(f"the piece {member.name} is none")
-    content = cast("IO[bytes]", tar.fileobj).read(member.size)
+    content = exactly(member.size, stream.some)
     if len(content) != member.size:
         raise ArchiveInvalid("it ends in the middle of a piece")
     return content

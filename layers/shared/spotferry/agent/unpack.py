@@ -9,9 +9,8 @@ import stat
 import tarfile
 import zlib
 from pathlib import Path
-from typing import IO, Callable, Dict, Optional, Set, Tuple, cast
+from typing import IO, Dict, List, Optional, Set, Tuple, cast
 
-from spotferry.agent.archive import forget_members
 from spotferry.agent.clock import Check
 from spotferry.agent.codec import BLOCK_BYTES, Bytes
 from spotferry.agent.directories import Directories
@@ -20,10 +19,27 @@ from spotferry.agent.members import Readable, exactly, unzip
 
 _ZEROS = bytes(BLOCK_BYTES)
 _FEW_ZEROS = bytes(64)
+_MOST_HEADER_BYTES = 1024 * 1024
+"""All that is said of one entry: long names, other attributes, and where its holes are."""
+
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+
+Segment = Tuple[int, int]
+"""Where some bytes of a file begin, and how many they are."""
 
 Place = Tuple[int, str]
 """A directory's descriptor, and a name in it."""
+
+DAMAGED = (
+    tarfile.TarError,
+    gzip.BadGzipFile,
+    EOFError,
+    zlib.error,
+    ValueError,  # of numbers and names that are none
+    OverflowError,  # of times and sizes that the system does not have
+    RecursionError,  # of headers about headers
+)
+"""What reading a damaged or hostile archive raises beside `ArchiveInvalid`."""
 
 
 def unpack(source: Readable, target: Path, owner: Optional[Tuple[int, int]], check: Check) -> None:
@@ -51,12 +67,13 @@ def unpack(source: Readable, target: Path, owner: Optional[Tuple[int, int]], che
             while plain.read(BLOCK_BYTES):  # the sum that tells whether all was whole is at the very end
                 check()
             unpacking.finish()
-    except (tarfile.TarError, gzip.BadGzipFile, EOFError, zlib.error, UnicodeError) as error:
+    except DAMAGED as error:
         raise ArchiveInvalid(f"the archive is damaged: {error}") from error
 
 
 class Forward:
-    """A stream as tarfile reads a file: it asks where it is, and skips forward only.
+    """A stream as tarfile reads the headers of a file: it asks where it is, and skips forward only. What the entries
+    hold is taken by `some`.
 
     Args:
         stream: read from its start.
@@ -65,6 +82,26 @@ class Forward:
     def __init__(self, stream: Readable) -> None:
         self._stream = stream
         self._at = 0
+        self._header_bytes = 0
+
+    def opened(self) -> tarfile.TarFile:
+        """The archive; it is read to the first entry.
+
+        Raises:
+            tarfile.TarError: it is none.
+        """
+        return tarfile.open(fileobj=cast("IO[bytes]", self), mode="r:")
+
+    def next_of(self, tar: tarfile.TarFile) -> Optional[tarfile.TarInfo]:
+        """The next entry; None at the end.
+
+        Raises:
+            ArchiveInvalid: its header is longer than anybody's.
+            tarfile.TarError: it is damaged.
+        """
+        self._header_bytes = 0
+        setattr(tar, "members", [])  # noqa: B010  (it keeps all of them; the attribute is missing from the type stubs)
+        return tar.next()
 
     def tell(self) -> int:
         """How much was read."""
@@ -83,7 +120,14 @@ class Forward:
         return self._at
 
     def read(self, size: int) -> bytes:
-        """So many bytes, or fewer at the end."""
+        """So many bytes of a header, or fewer at the end.
+
+        Raises:
+            ArchiveInvalid: the header is longer than anybody's.
+        """
+        self._header_bytes += size
+        if self._header_bytes > _MOST_HEADER_BYTES:
+            raise ArchiveInvalid(f"the header of an entry has more than {_MOST_HEADER_BYTES:,} bytes; it is refused")
         return exactly(size, self.some)
 
     def some(self, size: int) -> Bytes:
@@ -109,18 +153,17 @@ class _Unpacking:
 
     def take_all(self) -> None:
         """Make the entries."""
-        with tarfile.open(fileobj=cast("IO[bytes]", self._stream), mode="r:") as tar:
-            while (entry := tar.next()) is not None:
+        with self._stream.opened() as tar:
+            while (entry := self._stream.next_of(tar)) is not None:
                 self._check()
-                self._take(tar, entry)
-                forget_members(tar)
+                self._take(entry)
 
     def finish(self) -> None:
         """Give directories their modes and times, innermost first: until now they had to be open."""
         for path, (mode, mtime) in sorted(self._made.items(), reverse=True):
             self._settle(self._directories.above(path), mode, mtime)
 
-    def _take(self, tar: tarfile.TarFile, entry: tarfile.TarInfo) -> None:
+    def _take(self, entry: tarfile.TarInfo) -> None:
         path = _inside(entry.name)
         if path == "":
             return
@@ -133,9 +176,9 @@ class _Unpacking:
         mode = _mode(place)
         if mode and not stat.S_ISDIR(mode):
             os.unlink(place[1], dir_fd=place[0])
-        self._make(tar, entry, path, place)
+        self._make(entry, path, place)
 
-    def _make(self, tar: tarfile.TarFile, entry: tarfile.TarInfo, path: str, place: Place) -> None:
+    def _make(self, entry: tarfile.TarInfo, path: str, place: Place) -> None:
         parent, name = place
         if entry.issym():
             os.symlink(entry.linkname, name, dir_fd=parent)
@@ -146,7 +189,7 @@ class _Unpacking:
             os.mkfifo(name, dir_fd=parent)
             self._settle(place, entry.mode, entry.mtime)
         elif entry.isreg():
-            self._copy(_some_of(tar, entry, self._stream), entry.size, place)
+            self._copy(entry, place)
             self._settle(place, entry.mode, entry.mtime)
             self._files.add(path)
         else:
@@ -186,20 +229,26 @@ class _Unpacking:
             os.close(held)
         self._files.add(path)
 
-    def _copy(self, some: Callable[[int], Bytes], size: int, place: Place) -> None:
+    def _copy(self, entry: tarfile.TarInfo, place: Place) -> None:
+        """The bytes of a file, before which the stream stands."""
         descriptor = os.open(place[1], _NEW_FILE, 0o666, dir_fd=place[0])
         with io.FileIO(descriptor, "wb") as file:
-            while size > 0:
-                self._check()
-                block = some(min(size, BLOCK_BYTES))
-                if not block:
-                    raise ArchiveInvalid(f"the archive is damaged: it ends in the middle of {place[1]}")
-                if _is_zeros(block):
-                    file.seek(len(block), os.SEEK_CUR)
-                else:
-                    write_all(file, block)
-                size -= len(block)
-            file.truncate()
+            for at, size in _segments(entry):
+                file.seek(at)
+                self._copy_segment(file, size, entry.name)
+            file.truncate(entry.size)
+
+    def _copy_segment(self, file: io.FileIO, size: int, name: str) -> None:
+        while size > 0:
+            self._check()
+            block = self._stream.some(min(size, BLOCK_BYTES))
+            if not block:
+                raise ArchiveInvalid(f"the archive is damaged: it ends in the middle of {name}")
+            if _is_zeros(block):
+                file.seek(len(block), os.SEEK_CUR)
+            else:
+                write_all(file, block)
+            size -= len(block)
 
     def _settle(self, place: Place, mode: int, mtime: float) -> None:
         """Owner, mode and time of what is no link."""
@@ -234,9 +283,19 @@ def _is_zeros(block: Bytes) -> bool:
     return block[: len(_FEW_ZEROS)] == _FEW_ZEROS[: len(block)] and bytes(block) == _ZEROS[: len(block)]
 
 
-def _some_of(tar: tarfile.TarFile, entry: tarfile.TarInfo, stream: Forward) -> Callable[[int], Bytes]:
-    """How to read a file's bytes: the stream stands before them, but those with holes are put together by tarfile."""
-    return cast("IO[bytes]", tar.extractfile(entry)).read if entry.issparse() else stream.some
+def _segments(entry: tarfile.TarInfo) -> List[Segment]:
+    """What the archive has of a file: all of it, or what is between its holes.
+
+    Raises:
+        ArchiveInvalid: no file can be like that.
+    """
+    segments = cast("List[Segment]", entry.sparse) if entry.issparse() else [(0, entry.size)]
+    end = 0
+    for at, size in segments:
+        if at < end or size < 0 or at + size > entry.size:
+            raise ArchiveInvalid(f"{entry.name}: what its header says of its holes cannot be; it is refused")
+        end = at + size
+    return segments
 
 
 def write_all(file: io.FileIO, block: Bytes) -> None:

@@ -52,7 +52,7 @@ class Upload(Value):
     """
 
     sha256: Sha256
-    size_bytes: int = Field(ge=1)
+    size_bytes: int = Field(ge=1, strict=True)
 
 
 class Job(Record):
