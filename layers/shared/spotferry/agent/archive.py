@@ -13,6 +13,7 @@ from spotferry.agent.broker import Json
 from spotferry.agent.clock import Check
 from spotferry.agent.codec import BLOCK_BYTES, GZIP, Bytes, Codec
 from spotferry.agent.entries import Entries, EntryFile, Found
+from spotferry.agent.holes import Segment, with_holes
 from spotferry.agent.members import Zipper
 
 _ARCHIVED = (stat.S_ISREG, stat.S_ISDIR, stat.S_ISLNK, stat.S_ISFIFO)
@@ -55,7 +56,8 @@ def pack(
     """Write the entries at `paths` below `root` as a compressed tar.
 
     Modes, times (to the fraction), hard and symbolic links are kept; owners are not: they differ from machine to
-    machine. Sockets and devices are left out, and so is what has vanished since it was listed.
+    machine. Sockets and devices are left out, and so is what has vanished since it was listed. Long holes of files are
+    not read, unless the files are to be digested.
 
     Args:
         root: the directory.
@@ -87,6 +89,10 @@ def pack(
                 if found.file is None or not entry.isreg():
                     zipped.write(header_of(entry))
                     continue
+                segments = None if list_files else found.file.segments(found.status)
+                if segments is not None:
+                    _add_segments(zipped.write, entry, found.file, segments)
+                    continue
                 digest = add_file(zipped.write, entry, found.file, list_files=list_files)
             if list_files:
                 files.append({"path": path, "size_bytes": entry.size, "sha256": digest})
@@ -112,15 +118,34 @@ def add_file(
     It has the length that its header says, also where somebody is still writing it: what is missing is zeros.
     """
     write(header_of(entry))
-    digest, left = hashlib.sha256(), entry.size
-    while left > 0:
-        block = file.read(min(BLOCK_BYTES, left)) or bytes(min(BLOCK_BYTES, left))
-        if list_files:
-            digest.update(block)
+    digest = hashlib.sha256()
+
+    def write_and_digest(block: bytes) -> None:
+        digest.update(block)
         write(block)
-        left -= len(block)
+
+    _copy(write_and_digest if list_files else write, file, entry.size)
     write(bytes(-entry.size % tarfile.BLOCKSIZE))
     return digest.hexdigest()
+
+
+def _add_segments(
+    write: Callable[[bytes], None], entry: tarfile.TarInfo, file: EntryFile, segments: List[Segment]
+) -> None:
+    """Write a file without its holes; they keep their places, whatever somebody still writes."""
+    write(with_holes(entry, segments))
+    for start, length in segments:
+        file.seek(start)
+        _copy(write, file, length)
+    write(bytes(-sum(length for _, length in segments) % tarfile.BLOCKSIZE))
+
+
+def _copy(write: Callable[[bytes], None], file: EntryFile, length: int) -> None:
+    """Write so many bytes of a file on; what is missing is zeros."""
+    while length > 0:
+        block = file.read(min(BLOCK_BYTES, length)) or bytes(min(BLOCK_BYTES, length))
+        write(block)
+        length -= len(block)
 
 
 def _entry(path: str, found: Found, inodes: Dict[Inode, str]) -> tarfile.TarInfo:

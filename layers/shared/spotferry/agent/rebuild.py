@@ -30,9 +30,10 @@ from spotferry.agent.pieces import (
 from spotferry.agent.place import WorkPlace
 from spotferry.agent.plan import Part
 from spotferry.agent.removal import remove
-from spotferry.agent.unpack import DAMAGED, Forward, write_all
+from spotferry.agent.unpack import DAMAGED, Forward, write_or_skip
 
 _MOST_MODE = 0o7777
+_HOLE_BYTES = 64 * 1024
 
 
 def rebuild(place: WorkPlace, number: int, parts: Mapping[str, Part], patterns: Sequence[str], check: Check) -> Known:
@@ -156,7 +157,8 @@ class _Building:
         for path, at in self._wanted.pop(piece):
             with (self._target / path).open("r+b", buffering=0) as file:
                 file.seek(at)
-                write_all(file, content)
+                for start in range(0, len(content), _HOLE_BYTES):
+                    write_or_skip(file, content[start : start + _HOLE_BYTES])
         self._holder[piece] = self._packs_read
 
     def finish(self) -> None:

@@ -15,6 +15,7 @@ from spotferry.agent.clock import Check
 from spotferry.agent.codec import BLOCK_BYTES, Bytes
 from spotferry.agent.directories import Directories
 from spotferry.agent.errors import ArchiveInvalid
+from spotferry.agent.holes import Segment
 from spotferry.agent.members import Readable, exactly, unzip
 
 _ZEROS = bytes(BLOCK_BYTES)
@@ -23,9 +24,6 @@ _MOST_HEADER_BYTES = 1024 * 1024
 """All that is said of one entry: long names, other attributes, and where its holes are."""
 
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-
-Segment = Tuple[int, int]
-"""Where some bytes of a file begin, and how many they are."""
 
 Place = Tuple[int, str]
 """A directory's descriptor, and a name in it."""
@@ -244,10 +242,7 @@ class _Unpacking:
             block = self._stream.some(min(size, BLOCK_BYTES))
             if not block:
                 raise ArchiveInvalid(f"the archive is damaged: it ends in the middle of {name}")
-            if _is_zeros(block):
-                file.seek(len(block), os.SEEK_CUR)
-            else:
-                write_all(file, block)
+            write_or_skip(file, block)
             size -= len(block)
 
     def _settle(self, place: Place, mode: int, mtime: float) -> None:
@@ -298,8 +293,11 @@ def _segments(entry: tarfile.TarInfo) -> List[Segment]:
     return segments
 
 
-def write_all(file: io.FileIO, block: Bytes) -> None:
-    """Write a block whole; the system may take less at a time."""
+def write_or_skip(file: io.FileIO, block: Bytes) -> None:
+    """Write a block whole, of which the system may take less at a time; of zeros, leave a hole."""
+    if _is_zeros(block):
+        file.seek(len(block), os.SEEK_CUR)
+        return
     rest = memoryview(block)
     while len(rest) > 0:
         rest = rest[file.write(rest) :]
