@@ -18,8 +18,9 @@ from spotferry.agent.archive import add_file, inode_of, pack, tree
 from spotferry.agent.codec import BLOCK_BYTES
 from spotferry.agent.entries import EntryFile
 from spotferry.agent.errors import ArchiveInvalid, Ended, Order
+from spotferry.agent.forward import Forward
 from spotferry.agent.removal import remove
-from spotferry.agent.unpack import Forward, unpack
+from spotferry.agent.unpack import unpack
 
 
 def nothing() -> None:

@@ -14,6 +14,7 @@ from spotferry.agent.broker import Json
 from spotferry.agent.clock import Check
 from spotferry.agent.codec import BLOCK_BYTES
 from spotferry.agent.errors import ArchiveInvalid
+from spotferry.agent.forward import DAMAGED, Forward
 from spotferry.agent.members import Readable, exactly, unzip
 from spotferry.agent.pieces import (
     INDEX_PART,
@@ -30,7 +31,7 @@ from spotferry.agent.pieces import (
 from spotferry.agent.place import WorkPlace
 from spotferry.agent.plan import Part
 from spotferry.agent.removal import remove
-from spotferry.agent.unpack import DAMAGED, Forward, write_or_skip
+from spotferry.agent.unpack import write_or_skip
 
 _MOST_MODE = 0o7777
 _HOLE_BYTES = 64 * 1024

@@ -25,7 +25,6 @@ LISTED_FILES = 10_000
 """A commit lists at most so many files, and says so; the archive holds them all."""
 
 TOLD_NAMES = 100
-"""A commit takes at most so many patterns."""
 
 SENDERS = 3
 """Chunks that are on their way at a time."""
