@@ -19,7 +19,7 @@ def grown(root: Path, tree: dict[str, str]) -> Path:
     root.mkdir(parents=True)
     for path, kind in tree.items():
         place = root / path
-        with suppress(OSError):
+        with suppress(OSError, RuntimeError):  # the latter is what links in a circle are
             place.parent.mkdir(parents=True, exist_ok=True)
             if place.resolve().is_relative_to(root.resolve()):
                 if kind == "directory":

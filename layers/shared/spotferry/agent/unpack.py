@@ -207,7 +207,7 @@ def _segments(entry: tarfile.TarInfo) -> List[Segment]:
     end = 0
     for at, size in segments:
         if at < end or size < 0 or at + size > entry.size:
-            raise ArchiveInvalid(f"{entry.name}: what its header says of its holes cannot be; it is refused")
+            raise ArchiveInvalid(f"{entry.name}: what its header says of its size and holes cannot be; it is refused")
         end = at + size
     return segments
 

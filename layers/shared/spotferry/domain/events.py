@@ -152,11 +152,7 @@ class CheckpointFailed(Reported):
 
 @dataclass(frozen=True, slots=True)
 class TaskExited(Reported):
-    """The task ended by itself.
-
-    Attributes:
-        outputs: there are outputs to send.
-    """
+    """The task ended by itself; whether there are `outputs` to send."""
 
     instance_id: str
     exit_code: int
@@ -165,11 +161,7 @@ class TaskExited(Reported):
 
 @dataclass(frozen=True, slots=True)
 class OutputsCommitted:
-    """The outputs are in the bucket and their manifest is written.
-
-    Attributes:
-        missed: patterns that name nothing.
-    """
+    """The outputs are in the bucket and their manifest is written; patterns that were `missed` name nothing."""
 
     instance_id: str
     manifest_key: str
