@@ -41,8 +41,11 @@ def download(job_id: str, into: Path | None, *, as_json: bool) -> None:
     files = unpacked.files
     for name in unpacked.skipped:
         say(f"{name} was left out: it is no plain file or folder, or a link that leads out of {folder}")
+    missed = answer.get("missed") or []
+    if missed:
+        say(f"nothing matched: {', '.join(missed)}")
     if as_json:
-        print_json({"folder": str(folder), "files": files, "skipped": unpacked.skipped})
+        print_json({"folder": str(folder), "files": files, "skipped": unpacked.skipped, "missed": missed})
         return
     for file in files:
         click.echo(os.fsencode(folder / str(file["path"])))  # as bytes: a name need not be text

@@ -226,3 +226,14 @@ def test_the_wish_of_the_wise_is_kept(deployment: Deployment) -> None:
     job = deployment.job(answer.json["job"]["job_id"])
     assert job.state is JobState.PENDING
     assert (list(job.spec.task.run), dict(job.spec.env), list(job.spec.outputs)) == (["a", "b"], {"A": "b"}, ["out"])
+
+
+@pytest.mark.parametrize(
+    ("size", "words"), [("true", "must be a whole number"), ("9" * 5000, "a number of 5,000 digits is too long")]
+)
+def test_a_size_that_is_no_number_is_told_in_words(deployment: Deployment, size: str, words: str) -> None:
+    """What is true is not 1, and Python's limits are not the caller's business."""
+    body = f'{{"sha256": "{"a" * 64}", "size_bytes": {size}}}'
+    answer = deployment.answer("submit_job", http_event("POST", "/uploads", body, {}, {}))
+    assert 400 <= answer.status < 500
+    assert words in answer.json["detail"]

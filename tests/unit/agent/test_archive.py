@@ -9,15 +9,18 @@ import sys
 import tarfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
-from spotferry.agent.archive import add_file, pack, tree
+from spotferry.agent.archive import add_file, inode_of, pack, tree
 from spotferry.agent.codec import BLOCK_BYTES
 from spotferry.agent.entries import EntryFile
 from spotferry.agent.errors import ArchiveInvalid, Ended, Order
+from spotferry.agent.forward import Forward
 from spotferry.agent.removal import remove
-from spotferry.agent.unpack import Forward, unpack
+from spotferry.agent.unpack import unpack
 
 
 def nothing() -> None:
@@ -204,7 +207,7 @@ def test_no_more_than_a_block_is_asked_of_a_stream_at_once() -> None:
 
     stream = Forward(Endless())
     assert stream.seek(20 * BLOCK_BYTES) == stream.tell() == 20 * BLOCK_BYTES
-    assert len(stream.read(3 * BLOCK_BYTES)) == 3 * BLOCK_BYTES
+    assert len(stream.read(BLOCK_BYTES)) == BLOCK_BYTES
     assert len(stream.some(5 * BLOCK_BYTES)) == 300_000
     assert 0 < max(asked) <= BLOCK_BYTES
 
@@ -227,3 +230,29 @@ def test_damaged_archive_of_another_tool_is_refused(tmp_path: Path, keep: int) -
     (tmp_path / "target").mkdir()
     with pytest.raises(ArchiveInvalid, match="damaged"):
         unpack(io.BytesIO(content), tmp_path / "target", None, nothing)
+
+
+def test_a_number_that_another_file_got_meanwhile_is_no_hard_link() -> None:
+    """A disk gives the number of a deleted file to the next one: time of change and size tell the two apart."""
+    said = {"st_dev": 1, "st_ino": 2, "st_ctime_ns": 3, "st_size": 4}
+    statuses = [SimpleNamespace(**said), *(SimpleNamespace(**{**said, name: 9}) for name in said)]
+    assert len({inode_of(cast("os.stat_result", status)) for status in statuses}) == 5
+
+
+def test_a_file_that_becomes_a_directory_while_it_is_packed_holds_nothing(tmp_path: Path) -> None:
+    """It is what it was when it was looked at: an archive with entries below a file could not be unpacked."""
+    root, turns = tmp_path / "root", iter(range(10))
+    root.mkdir()
+    (root / "d").write_text("a file")
+
+    def changing() -> None:
+        if next(turns) == 1:
+            (root / "d").unlink()
+            (root / "d").mkdir()
+            (root / "d" / "x").write_text("below it")
+
+    content, back = bytearray(), tmp_path / "back"
+    back.mkdir()
+    pack(root, ["d", "d/x"], content.extend, changing)
+    unpack(io.BytesIO(content), back, None, nothing)
+    assert (back / "d").read_text() == "a file"

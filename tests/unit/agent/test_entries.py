@@ -374,7 +374,7 @@ def test_patterns_are_matched_while_directories_come_and_go(monkeypatch: pytest.
         return real(place)
 
     monkeypatch.setattr(os, "scandir", scandir)
-    assert matching(root, ["**/*"]) == ["a", "d", "z"]
+    assert matching(root, ["**/*"]).paths == ["a", "d", "z"]
     assert struck
 
 
@@ -459,6 +459,18 @@ def test_outputs_that_cannot_be_read_are_named(monkeypatch: pytest.MonkeyPatch, 
     refuse(monkeypatch, agent.work / "x", "open", errno.EACCES)
     with pytest.raises(Unreadable, match=r"'x' cannot be read .*or leave it out of outputs"):
         agent.saving.send_outputs(("x",), nothing)
+
+
+def test_outputs_that_are_not_there_are_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The commit names the patterns that matched nothing, as many as it takes and as far as they are text."""
+    world = World()
+    _, attempt = world.running(outputs=["x"])
+    world.report(attempt, "task_exited", exit_code=0, outputs=True)
+    wire = connect(monkeypatch, Wire(world, attempt))
+    agent = Agent(tmp_path / "m", wire)
+    (agent.work / "x").write_bytes(b"there")
+    agent.saving.send_outputs(("x", "\udce4", *(f"no{n}" for n in range(150))), nothing)
+    assert wire.commits[0]["missed"] == [f"no{n}" for n in range(100)]
 
 
 @pytest.mark.parametrize("path", ["d/" + "x" * 5000, "d/\udce4", "d/a\nb"])

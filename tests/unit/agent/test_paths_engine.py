@@ -2,18 +2,24 @@
 
 import os
 import random
+import shutil
 import stat
 import time
 from collections.abc import Callable
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import pytest
+from hypothesis import HealthCheck, given, settings
 
 from spotferry.agent import paths as paths_module
+from spotferry.agent.entries import Entries, Found
 from spotferry.agent.errors import ArchiveInvalid, StepFailed, TransferFailed
+from spotferry.agent.outputs import Matched, matching
 from spotferry.agent.pieces import MOST_PACKS, PIECE_BYTES, Entry, piece_bytes
+from spotferry.agent.place import WorkPlace
 from spotferry.agent.plan import Options
 from spotferry.agent.subject import Fate
+from tests.unit.agent.grown_trees import PATTERNS, TREES, grown
 from tests.unit.agent.in_process import Agent, Wire, connect
 from tests.unit.usecases.world import World
 
@@ -282,3 +288,49 @@ def test_an_entry_outside_is_refused(path: str) -> None:
 def test_pieces_grow_with_their_file(size: int, length: int) -> None:
     """So that an index stays small, and a piece fits into memory."""
     assert piece_bytes(size) == length
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(tree=TREES, patterns=PATTERNS)
+def test_whatever_is_committed_restores(
+    wire: Wire, tmp_path_factory: pytest.TempPathFactory, tree: dict[str, str], patterns: list[str]
+) -> None:
+    """Whatever patterns and tree, and with the agent's own link in it: what is named is there again."""
+    options, home = Options(paths=tuple(patterns)), tmp_path_factory.mktemp("machines")
+    first, second = Agent(home / "m0", wire, options=options), Agent(home / "m1", wire, options=options)
+    shutil.rmtree(first.work)
+    grown(first.work, tree)
+    (first.work / first.work.name).symlink_to(".")
+    number = first.checkpoint()
+    assert second.restore() == (number, "")
+    named = [path for path in matching(first.work, patterns).paths if path != first.work.name]
+    assert matching(second.work, ["."]).paths == sorted({*named, *_above(named)}, key=lambda path: path.split("/"))
+
+
+def _above(paths: list[str]) -> set[str]:
+    return {str(parent) for path in paths for parent in PurePosixPath(path).parents} - {"."}
+
+
+def test_a_file_that_becomes_a_directory_while_it_is_read_holds_nothing(
+    machine: Callable[..., Agent], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is what it was when it was looked at: an index with entries below a file could not be restored."""
+    first = machine(options=Options(paths=("d",)))
+    (first.work / "d").write_text("a file")
+    look = Entries._found
+
+    def changing(entries: Entries, path: str) -> Found | None:
+        found = look(entries, path)
+        if path == "d":
+            (first.work / "d").unlink()
+            (first.work / "d").mkdir()
+            (first.work / "d" / "x").write_text("below it")
+        return found
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Entries, "_found", changing)
+        patched.setattr(WorkPlace, "matching", lambda *_: Matched(["d", "d/x"], []))
+        first.checkpoint()
+    second = machine(options=first.options)
+    assert second.restore() == (1, "")
+    assert second.files() == {"d": b"a file"}

@@ -73,8 +73,17 @@ def test_the_default_folder_is_named_after_the_job(run: "Run", broker: "FakeBrok
     """Without --into nothing of the person's own is overwritten."""
     offer(broker, WHOLE)
     document = json.loads(run("download", "j-1", "--json").stdout)
-    assert document == {"folder": "outputs-j-1", "files": listing(FILES), "skipped": []}
+    assert document == {"folder": "outputs-j-1", "files": listing(FILES), "skipped": [], "missed": []}
     assert Path("outputs-j-1/log.txt").read_bytes() == b"done\n"
+
+
+def test_patterns_that_matched_nothing_are_told(run: "Run", broker: "FakeBroker") -> None:
+    """Beside the files that came; a broker of before says nothing."""
+    offer(broker, WHOLE, missed=["nope.txt", "out/*.npz"])
+    assert "nothing matched: nope.txt, out/*.npz\n" in run("download", "j-1").stderr
+    assert json.loads(run("download", "j-1", "--json").stdout)["missed"] == ["nope.txt", "out/*.npz"]
+    offer(broker, WHOLE)
+    assert "nothing matched" not in run("download", "j-1").stderr
 
 
 def test_files_of_the_same_name_are_replaced_and_others_stay(run: "Run", broker: "FakeBroker") -> None:

@@ -168,6 +168,24 @@ def test_a_notice_while_outputs_are_sent(story: Story) -> None:
     story.settle()
 
 
+@pytest.mark.parametrize(
+    ("missed", "told"),
+    [
+        (("nope.txt", "out/*.npz"), "outputs sent: 1 file, 1,234 bytes; nothing matched: nope.txt, out/*.npz"),
+        (("x" * 100,), f"outputs sent: 1 file, 1,234 bytes; nothing matched: {'x' * 80}..."),
+        (
+            tuple("abcdefghijkl"),
+            "outputs sent: 1 file, 1,234 bytes; nothing matched: a, b, c, d, e, f, g, h, i, j and 2 more",
+        ),
+    ],
+)
+def test_outputs_that_are_not_there_are_told(story: Story, missed: tuple[str, ...], told: str) -> None:
+    """The job is DONE, and its timeline names the patterns that matched nothing."""
+    owner = story.run()
+    story.hear(e.TaskExited(owner, 0, outputs=True), e.OutputsCommitted(owner, "o.json", 1, 1234, missed))
+    assert (story.state, story.told[-1]) == (JobState.DONE, told)
+
+
 def test_an_owner_lost_while_it_sends_outputs_that_nobody_saved(story: Story) -> None:
     """The task never runs again: the job is FAILED, and says that the outputs are lost."""
     owner = story.run()

@@ -81,6 +81,13 @@ def test_what_is_not_strict_json_is_none(text: str) -> None:
         parse_json(text)
 
 
+def test_a_number_that_is_too_long_is_told_in_words() -> None:
+    """Not in Python's own."""
+    with pytest.raises(ValueError, match=r"^a number of 5,000 digits is too long$"):
+        parse_json(f'{{"a": {"9" * 5000}}}')
+    assert parse_json("9" * 1000) == int("9" * 1000)
+
+
 def test_half_a_character_is_malformed() -> None:
     """A lone surrogate could be stored nowhere; a pair is one character."""
     with pytest.raises(Malformed, match="half of a character"):

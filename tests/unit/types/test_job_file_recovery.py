@@ -81,6 +81,7 @@ def test_every_signal_that_is_named_is_taken(name: str) -> None:
         ("checkpoint: {engine: criu, paths: [a]}\n", "checkpoint.paths", "not used by engine criu"),
         ("checkpoint: {paths: [/etc]}\n", "checkpoint.paths.0", "checkpoints are made of paths below"),
         ("checkpoint: {paths: a/../../b}\n", "checkpoint.paths", "leaves the work directory"),
+        ("checkpoint: {paths: [a/b**]}\n", "checkpoint.paths.0", "** stands for any directories"),
         ("checkpoint: {paths: [a, a]}\n", "checkpoint.paths.1", "twice"),
         ("checkpoint: {signal: SIGUSR1}\n", "checkpoint.signal", "say which they are"),
         ("checkpoint: {paths: [a], signal: SIGKILL}\n", "checkpoint.signal", "must be SIGUSR1"),

@@ -105,6 +105,11 @@ def only_problem(text: str) -> tuple[str, int | None, str]:
         (TASK + "outputs: [~/x]\n", "outputs.0", 3, "absolute"),
         (TASK + "outputs: a/../../b\n", "outputs", 3, "leaves the work directory"),
         (TASK + "outputs: ['']\n", "outputs.0", 3, "blank"),
+        (TASK + "outputs: [logs/**.txt]\n", "outputs.0", 3, "'logs/**.txt' has ** beside other characters"),
+        (TASK + "outputs: ['***']\n", "outputs.0", 3, "** stands for any directories (logs/**/*.txt)"),
+        (TASK + "outputs: ['**x/a']\n", "outputs.0", 3, "* for part of a name"),
+        (TASK + f"outputs: a/{'é' * 128}/b\n", "outputs", 3, "more than 255 bytes"),
+        (TASK + f"outputs: {'a/' * 100}b\n", "outputs", 3, "has 101 names; the limit is 100"),
         (TASK + f"outputs: [{', '.join(f'a{i}' for i in range(101))}]\n", "outputs", 3, "limit is 100"),
     ],
 )

@@ -46,6 +46,19 @@ def test_a_manifest_from_before_the_word_was_there_is_complete(world: World) -> 
     assert world.read_outputs(job.job_id)["files_complete"] is True
 
 
+def test_patterns_that_named_nothing_are_passed_on(world: World) -> None:
+    """As the agent said them, to whoever asks and into the timeline; an agent that says nothing missed none."""
+    job, attempt = world.running(outputs=["out", "nope"])
+    world.report(attempt, "task_exited", exit_code=0, outputs=True)
+    world.commit(attempt, {**world.send_bytes(attempt, "outputs"), "files": FILES, "missed": ["nope"]})
+    assert world.read_outputs(job.job_id)["missed"] == ["nope"]
+    assert world.store.timeline(job.job_id)[-1].message.endswith("; nothing matched: nope")
+    job, attempt = world.running(outputs=["out"])
+    world.report(attempt, "task_exited", exit_code=0, outputs=True)
+    world.outputs(attempt, FILES)
+    assert world.read_outputs(job.job_id)["missed"] == []
+
+
 @pytest.mark.parametrize(("outputs", "why"), [(["out"], "has sent none yet"), ([], "names no outputs in its job file")])
 def test_why_there_are_none_is_said(world: World, outputs: list[str], why: str) -> None:
     """Not yet, or never: the person is told which, and where the job is."""

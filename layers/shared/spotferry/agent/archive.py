@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import stat
 import tarfile
 from pathlib import Path
@@ -12,9 +13,13 @@ from spotferry.agent.broker import Json
 from spotferry.agent.clock import Check
 from spotferry.agent.codec import BLOCK_BYTES, GZIP, Bytes, Codec
 from spotferry.agent.entries import Entries, EntryFile, Found
+from spotferry.agent.holes import Segment, with_holes
 from spotferry.agent.members import Zipper
 
 _ARCHIVED = (stat.S_ISREG, stat.S_ISDIR, stat.S_ISLNK, stat.S_ISFIFO)
+
+Inode = Tuple[int, int, int, int]
+"""Device and number, time of the last change, and size."""
 
 Write = Callable[[Bytes], None]
 """Takes the next bytes of a stream."""
@@ -51,11 +56,12 @@ def pack(
     """Write the entries at `paths` below `root` as a compressed tar.
 
     Modes, times (to the fraction), hard and symbolic links are kept; owners are not: they differ from machine to
-    machine. Sockets and devices are left out, and so is what has vanished since it was listed.
+    machine. Sockets and devices are left out, and so is what has vanished since it was listed. Long holes of files are
+    not read, unless the files are to be digested.
 
     Args:
         root: the directory.
-        paths: relative to it.
+        paths: relative to it, each directory right before what it holds.
         out: gets the archive.
         check: called for every block; may raise to give up.
         codec: how it is compressed.
@@ -68,22 +74,35 @@ def pack(
         Unreadable: something cannot be read.
     """
     files: List[Json] = []
-    inodes: Dict[Tuple[int, int], str] = {}
+    inodes: Dict[Inode, str] = {}
+    leaf = "/"
     with Entries(root) as entries, Zipper(out, check, codec) as zipped:
         for path in paths:
             check()
+            if path.startswith(leaf):  # it became a directory only after it had been looked at
+                continue
             with entries.look(path) as found:
                 if found is None or not any(kind(found.status.st_mode) for kind in _ARCHIVED):
                     continue
                 entry = _entry(path, found, inodes)
+                leaf = leaf if entry.isdir() else f"{path}/"
                 if found.file is None or not entry.isreg():
                     zipped.write(header_of(entry))
+                    continue
+                segments = None if list_files else found.file.segments(found.status)
+                if segments is not None:
+                    _add_segments(zipped.write, entry, found.file, segments)
                     continue
                 digest = add_file(zipped.write, entry, found.file, list_files=list_files)
             if list_files:
                 files.append({"path": path, "size_bytes": entry.size, "sha256": digest})
         zipped.write(bytes(2 * tarfile.BLOCKSIZE))
     return files
+
+
+def inode_of(status: os.stat_result) -> Inode:
+    """What tells a file by: its number alone may be another file's by now, which was made after the first had gone."""
+    return (status.st_dev, status.st_ino, status.st_ctime_ns, status.st_size)
 
 
 def header_of(entry: tarfile.TarInfo) -> bytes:
@@ -99,28 +118,42 @@ def add_file(
     It has the length that its header says, also where somebody is still writing it: what is missing is zeros.
     """
     write(header_of(entry))
-    digest, left = hashlib.sha256(), entry.size
-    while left > 0:
-        block = file.read(min(BLOCK_BYTES, left)) or bytes(min(BLOCK_BYTES, left))
-        if list_files:
-            digest.update(block)
+    digest = hashlib.sha256()
+
+    def write_and_digest(block: bytes) -> None:
+        digest.update(block)
         write(block)
-        left -= len(block)
+
+    _copy(write_and_digest if list_files else write, file, entry.size)
     write(bytes(-entry.size % tarfile.BLOCKSIZE))
     return digest.hexdigest()
 
 
-def forget_members(tar: tarfile.TarFile) -> None:
-    """Let go of the entries that went through; tarfile keeps every one of them otherwise."""
-    setattr(tar, "members", [])  # noqa: B010  (the attribute is missing from the library's type stubs)
+def _add_segments(
+    write: Callable[[bytes], None], entry: tarfile.TarInfo, file: EntryFile, segments: List[Segment]
+) -> None:
+    """Write a file without its holes; they keep their places, whatever somebody still writes."""
+    write(with_holes(entry, segments))
+    for start, length in segments:
+        file.seek(start)
+        _copy(write, file, length)
+    write(bytes(-sum(length for _, length in segments) % tarfile.BLOCKSIZE))
 
 
-def _entry(path: str, found: Found, inodes: Dict[Tuple[int, int], str]) -> tarfile.TarInfo:
+def _copy(write: Callable[[bytes], None], file: EntryFile, length: int) -> None:
+    """Write so many bytes of a file on; what is missing is zeros."""
+    while length > 0:
+        block = file.read(min(BLOCK_BYTES, length)) or bytes(min(BLOCK_BYTES, length))
+        write(block)
+        length -= len(block)
+
+
+def _entry(path: str, found: Found, inodes: Dict[Inode, str]) -> tarfile.TarInfo:
     """What is at a path, but for its bytes."""
     entry, status = tarfile.TarInfo(path), found.status
     entry.mode = stat.S_IMODE(status.st_mode)
     entry.mtime = status.st_mtime
-    identity = (status.st_dev, status.st_ino)
+    identity = inode_of(status)
     if stat.S_ISDIR(status.st_mode):
         entry.type = tarfile.DIRTYPE
     elif stat.S_ISLNK(status.st_mode):

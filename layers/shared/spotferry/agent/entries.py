@@ -15,6 +15,7 @@ from typing import Callable, Iterator, List, Optional, Tuple, TypeVar
 
 from spotferry.agent.directories import Directories
 from spotferry.agent.errors import Unreadable
+from spotferry.agent.holes import Segment, segments_of
 
 T = TypeVar("T")
 
@@ -53,6 +54,19 @@ class EntryFile(io.FileIO):
             return super().read(-1 if size is None else size) or b""
         except OSError as error:
             raise Unreadable(self._path, error) from error
+
+    def segments(self, status: os.stat_result) -> Optional[List[Segment]]:
+        """What the file has beside holes, of the size in its status; None where its holes are not worth it.
+
+        Raises:
+            Unreadable: it cannot be looked at.
+        """
+        try:
+            found = segments_of(self.fileno(), status)
+            self.seek(0)
+        except OSError as error:
+            raise Unreadable(self._path, error) from error
+        return found
 
 
 @dataclass(frozen=True)

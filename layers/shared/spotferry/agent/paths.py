@@ -9,11 +9,12 @@ import os
 import secrets
 import tarfile
 import time
+from collections import deque
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Callable, Dict, List, Optional, Sequence, Tuple
+from typing import Callable, Dict, Iterator, List, Optional, Sequence, Tuple
 
-from spotferry.agent.archive import header_of
+from spotferry.agent.archive import Inode, header_of, inode_of
 from spotferry.agent.clock import Check
 from spotferry.agent.codec import BLOCK_BYTES, fastest
 from spotferry.agent.entries import Entries, EntryFile
@@ -43,6 +44,9 @@ _ZEROS = bytes(LONGEST_PIECE_BYTES)
 _FEW_ZEROS = _ZEROS[:64]
 _LONGEST_PATH_BYTES = 4096 - 512
 """A restore makes entries by their paths, which the system wants shorter, with those of the directories above."""
+
+_LONGEST_FILE_BYTES = 64 * 1024**4
+"""Its pieces, holes as well, are a list in memory; the largest machines have no such disk."""
 
 _SETTLED_SECONDS = 2.0
 """A file that was touched so shortly before may be touched again within the same tick of the disk's clock."""
@@ -92,7 +96,7 @@ class PathsEngine:
                 stack.enter_context(subject.still(outgoing.room))
             patterns = [*options.paths, *(self._outputs() if fate is Fate.IS_OVER else ())]
             self._captured = _Capture(self._place, self._known, self._index, check).write(
-                self._place.matching(patterns), outgoing, self._pack_name
+                self._place.matching(patterns).paths, outgoing, self._pack_name
             )
 
     def committed(self, number: Optional[int]) -> None:
@@ -127,7 +131,7 @@ class _Capture:
         self._files: Dict[str, Tuple[Identity, Tuple[str, ...]]] = {}
         self._made_of: List[Tuple[int, Tuple[str, ...]]] = []
         self._holder = dict(self._known.holder)
-        self._inodes: Dict[Tuple[int, int], str] = {}
+        self._inodes: Dict[Inode, str] = {}
 
     def write(self, paths: List[str], outgoing: Outgoing, pack_name: str) -> Known:
         """Write the parts; what the next checkpoint can build on, but for its number."""
@@ -145,14 +149,18 @@ class _Capture:
         return Known(0, packs, holder, self._files, lengths)
 
     def _write_index(self, paths: List[str], pack: _NewPack) -> None:
+        leaf = "/"
         with self._index.open("w") as index, Entries(self._root) as entries:
             for path in paths:
                 self._check()
+                if path.startswith(leaf):  # it became a directory only after it had been looked at
+                    continue
                 if len(os.fsencode(path)) > _LONGEST_PATH_BYTES:
                     raise Unreadable(path, OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG)))
                 entry = self._entry(entries, path, pack)
                 if entry is not None:
                     index.write(json.dumps(entry.line(), separators=(",", ":")) + "\n")
+                    leaf = leaf if entry.kind == "d" else f"{path}/"
 
     def _send_index(self, outgoing: Outgoing, packs: Sequence[Pack]) -> None:
         codec = fastest()
@@ -175,23 +183,36 @@ class _Capture:
             return Entry(path, kind, status.st_mode & 0o7777, status.st_mtime_ns, link=found.link) if kind else None
 
     def _file(self, path: str, file: EntryFile, status: os.stat_result, pack: _NewPack) -> Entry:
-        mode, inode = status.st_mode & 0o7777, (status.st_dev, status.st_ino)
+        mode, inode = status.st_mode & 0o7777, inode_of(status)
         if status.st_nlink > 1 and inode in self._inodes:
             return Entry(path, "h", link=self._inodes[inode])
+        if status.st_size > _LONGEST_FILE_BYTES:
+            raise Unreadable(path, OSError(errno.EFBIG, os.strerror(errno.EFBIG)))
         self._inodes[inode] = path
         identity = identity_of(status)
         pieces = self._known.pieces_of(path, identity)
         if pieces is None:
-            pieces = tuple(self._piece(file, at, status.st_size, pack) for at in _cuts(status.st_size))
+            pieces = tuple(self._pieces(file, status, pack))
         if status.st_ctime_ns < self._settled_ns:
             self._files[path] = (identity, pieces)
         self._made_of.append((status.st_size, pieces))
         return Entry(path, "f", mode, status.st_mtime_ns, status.st_size, "", pieces)
 
+    def _pieces(self, file: EntryFile, status: os.stat_result, pack: _NewPack) -> Iterator[str]:
+        """The digests of a file's pieces; those in holes are not read."""
+        size, segments = status.st_size, file.segments(status)
+        left = deque([(0, size)] if segments is None else segments)
+        for at in range(0, size, piece_bytes(size)):
+            while left and sum(left[0]) <= at:
+                left.popleft()
+            is_hole = not left or left[0][0] >= at + piece_bytes(size)
+            yield ZEROS if is_hole else self._piece(file, at, size, pack)
+
     def _piece(self, file: EntryFile, at: int, size: int, pack: _NewPack) -> str:
-        """The digest of the next piece of a file, which goes into the pack if no pack has it."""
+        """The digest of a piece of a file, which goes into the pack if no pack has it."""
         self._check()
         length = min(piece_bytes(size), size - at)
+        file.seek(at)
         content = b"".join(iter(lambda: file.read(min(BLOCK_BYTES, at + length - file.tell())), b""))
         content += bytes(length - len(content))
         if content.startswith(_FEW_ZEROS) and content == _ZEROS[:length]:
@@ -241,8 +262,3 @@ class _NewPack:
         if self._part is None:
             return []
         return [Pack(self._name, self._part.sha256, self._part.size_bytes, self._pieces_bytes, time.time())]
-
-
-def _cuts(size: int) -> range:
-    """Where the pieces of a file begin."""
-    return range(0, size, piece_bytes(size))

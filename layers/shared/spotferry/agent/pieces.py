@@ -37,6 +37,9 @@ _WORTH_KEEPING = 0.5
 _OLD_SECONDS = 7 * 24 * 3600
 """A pack that was sent so long ago is sent anew: the bucket deletes objects by their age."""
 
+_MOST = 2**63 - 1
+"""Of bytes and of nanoseconds: what a system counts."""
+
 ZEROS = ""
 """Stands for a piece of zeros, which is in no pack."""
 
@@ -124,12 +127,14 @@ class Entry:
                 link=str(given["link"]),
                 pieces=tuple(str(digest) for digest in given["pieces"]),
             )
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise ArchiveInvalid(f"the index has an entry without {error}") from error
         inside(entry.path)
         if entry.kind == "h":
             inside(entry.link)
-        if entry.kind not in "fdlhp" or len(entry.pieces) != -(-entry.size // piece_bytes(entry.size)):
+        if entry.kind not in tuple("fdlhp") or len(entry.pieces) != -(-entry.size // piece_bytes(entry.size)):
+            raise ArchiveInvalid(f"{entry.path}: the index does not say what it is")
+        if not 0 <= entry.size <= _MOST or not -_MOST <= entry.mtime_ns <= _MOST or "\0" in entry.link:
             raise ArchiveInvalid(f"{entry.path}: the index does not say what it is")
         return entry
 

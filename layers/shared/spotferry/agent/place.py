@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Iterator, List, Sequence
+from typing import Iterator, Sequence
 
 from spotferry.agent.archive import tree
 from spotferry.agent.clock import Check, Clock
 from spotferry.agent.incoming import Incoming
-from spotferry.agent.outputs import matching
+from spotferry.agent.outputs import Matched, matching
 from spotferry.agent.plan import Part
 from spotferry.agent.unpack import unpack
 from spotferry.agent.world import World, is_self_link
@@ -35,13 +35,10 @@ class WorkPlace:
         """All of it, but for the link that the agent made: no archive holds that."""
         return (path for path in tree(self.work_dir) if not is_self_link(path, self.work_dir))
 
-    def matching(self, patterns: Sequence[str]) -> List[str]:
-        """The entries that the patterns name, in order, with all that they hold.
-
-        Raises:
-            ValueError: a pattern leaves the directory.
-        """
-        return [path for path in matching(self.work_dir, patterns) if not is_self_link(path, self.work_dir)]
+    def matching(self, patterns: Sequence[str]) -> Matched:
+        """The entries that the patterns name, in order, with all that they hold, but for the agent's link."""
+        paths, missed = matching(self.work_dir, patterns)
+        return Matched([path for path in paths if not is_self_link(path, self.work_dir)], missed)
 
     def empty(self) -> None:
         """Make it an empty directory."""

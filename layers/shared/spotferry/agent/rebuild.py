@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import json
 import os
 import tarfile
-import zlib
 from collections import defaultdict
 from pathlib import Path
-from typing import IO, Dict, Iterator, List, Mapping, Sequence, Tuple, cast
+from typing import Dict, Iterator, List, Mapping, Sequence, Tuple
 
-from spotferry.agent.archive import forget_members
 from spotferry.agent.broker import Json
 from spotferry.agent.clock import Check
 from spotferry.agent.codec import BLOCK_BYTES
 from spotferry.agent.errors import ArchiveInvalid
-from spotferry.agent.members import Readable, unzip
+from spotferry.agent.forward import DAMAGED, Forward
+from spotferry.agent.members import Readable, exactly, unzip
 from spotferry.agent.pieces import (
     INDEX_PART,
     LONGEST_PIECE_BYTES,
@@ -33,10 +31,10 @@ from spotferry.agent.pieces import (
 from spotferry.agent.place import WorkPlace
 from spotferry.agent.plan import Part
 from spotferry.agent.removal import remove
-from spotferry.agent.unpack import Forward, write_all
+from spotferry.agent.unpack import write_or_skip
 
-_DAMAGED = (tarfile.TarError, gzip.BadGzipFile, EOFError, zlib.error, UnicodeError, ValueError)
 _MOST_MODE = 0o7777
+_HOLE_BYTES = 64 * 1024
 
 
 def rebuild(place: WorkPlace, number: int, parts: Mapping[str, Part], patterns: Sequence[str], check: Check) -> Known:
@@ -106,7 +104,7 @@ class _Building:
                     self._entries = [Entry.of(json.loads(line)) for line in lines]
                 incoming.verify()
             return list(head["packs"])
-        except (*_DAMAGED, KeyError, TypeError) as error:
+        except (*DAMAGED, KeyError, TypeError) as error:
             raise ArchiveInvalid(f"the index is damaged: {error}") from error
 
     def make(self) -> None:
@@ -140,17 +138,17 @@ class _Building:
                 with unzip(incoming) as plain:
                     self._fill(plain)
                 incoming.verify()
-        except _DAMAGED as error:
+        except DAMAGED as error:
             raise ArchiveInvalid(f"{part.name} is damaged: {error}") from error
         self._packs_read += 1
 
     def _fill(self, plain: Readable) -> None:
-        with tarfile.open(fileobj=cast("IO[bytes]", Forward(plain)), mode="r:") as tar:
-            while (member := tar.next()) is not None:
+        stream = Forward(plain)
+        with stream.opened() as tar:
+            while (member := stream.next_of(tar)) is not None:
                 self._check()
                 if member.name in self._wanted:
-                    self._write(member.name, _content(tar, member))
-                forget_members(tar)
+                    self._write(member.name, _content(stream, member))
             while plain.read(BLOCK_BYTES):
                 self._check()
 
@@ -160,7 +158,8 @@ class _Building:
         for path, at in self._wanted.pop(piece):
             with (self._target / path).open("r+b", buffering=0) as file:
                 file.seek(at)
-                write_all(file, content)
+                for start in range(0, len(content), _HOLE_BYTES):
+                    write_or_skip(file, content[start : start + _HOLE_BYTES])
         self._holder[piece] = self._packs_read
 
     def finish(self) -> None:
@@ -189,7 +188,7 @@ class _Building:
 
     def put_in_place(self, patterns: Sequence[str]) -> None:
         """Take away what the patterns name in the work directory, and move the entries there."""
-        for path in reversed(self._place.matching(patterns)):
+        for path in reversed(self._place.matching(patterns).paths):
             remove(self._place.work_dir / path)
         _move(self._target, self._place.work_dir)
         self._settle(self._place.work_dir, "d")  # until now they had to be open
@@ -231,11 +230,11 @@ def _parents(path: str) -> Iterator[str]:
         at = path.find("/", at + 1)
 
 
-def _content(tar: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
+def _content(stream: Forward, member: tarfile.TarInfo) -> bytes:
     """The bytes of a piece."""
-    if not member.isreg() or member.size > LONGEST_PIECE_BYTES:
+    if not member.isreg() or member.issparse() or member.size > LONGEST_PIECE_BYTES:
         raise ArchiveInvalid(f"the piece {member.name} is none")
-    content = cast("IO[bytes]", tar.fileobj).read(member.size)
+    content = exactly(member.size, stream.some)
     if len(content) != member.size:
         raise ArchiveInvalid("it ends in the middle of a piece")
     return content

@@ -21,7 +21,7 @@ from spotferry.agent.fingerprint import fingerprint
 from spotferry.agent.place import WorkPlace
 from spotferry.agent.plan import Options, Part, Saved
 from spotferry.agent.subject import Fate, Subject
-from spotferry.agent.uploads import Uploader
+from spotferry.agent.uploads import Uploader, told
 
 OUTPUTS_PART = "outputs.tar.gz"
 
@@ -141,12 +141,12 @@ class Saving:
             TransferFailed, Unreadable, OSError, ValueError: nothing was committed.
         """
         try:
-            paths = self._place.matching(patterns)
+            paths, missed = self._place.matching(patterns)
             with self._uploader.begin("outputs", (OUTPUTS_PART,), check) as outgoing:
                 with outgoing.part(OUTPUTS_PART) as part:
                     files = pack(self._place.work_dir, paths, part.write, check, list_files=True)
                 outgoing.settle()
-                outgoing.commit({"machine": fingerprint()}, files)
+                outgoing.commit({"machine": fingerprint(), "missed": told(missed)}, files)
         except Unreadable as unreadable:
             raise Unreadable(unreadable.path, unreadable.error, ", or leave it out of outputs") from unreadable
 

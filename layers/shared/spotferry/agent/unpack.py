@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import gzip
 import io
 import os
 import stat
 import tarfile
-import zlib
 from pathlib import Path
-from typing import IO, Callable, Dict, Optional, Set, Tuple, cast
+from typing import Dict, List, Optional, Set, Tuple, cast
 
-from spotferry.agent.archive import forget_members
 from spotferry.agent.clock import Check
 from spotferry.agent.codec import BLOCK_BYTES, Bytes
 from spotferry.agent.directories import Directories
 from spotferry.agent.errors import ArchiveInvalid
-from spotferry.agent.members import Readable, exactly, unzip
+from spotferry.agent.forward import DAMAGED, Forward
+from spotferry.agent.holes import Segment
+from spotferry.agent.members import Readable, unzip
 
 _ZEROS = bytes(BLOCK_BYTES)
 _FEW_ZEROS = bytes(64)
@@ -51,46 +50,8 @@ def unpack(source: Readable, target: Path, owner: Optional[Tuple[int, int]], che
             while plain.read(BLOCK_BYTES):  # the sum that tells whether all was whole is at the very end
                 check()
             unpacking.finish()
-    except (tarfile.TarError, gzip.BadGzipFile, EOFError, zlib.error, UnicodeError) as error:
+    except DAMAGED as error:
         raise ArchiveInvalid(f"the archive is damaged: {error}") from error
-
-
-class Forward:
-    """A stream as tarfile reads a file: it asks where it is, and skips forward only.
-
-    Args:
-        stream: read from its start.
-    """
-
-    def __init__(self, stream: Readable) -> None:
-        self._stream = stream
-        self._at = 0
-
-    def tell(self) -> int:
-        """How much was read."""
-        return self._at
-
-    def seek(self, to: int) -> int:
-        """Skip to there.
-
-        Raises:
-            tarfile.StreamError: that was read already.
-        """
-        if to < self._at:
-            raise tarfile.StreamError(f"byte {to} was read already")
-        while self._at < to and self.some(to - self._at):
-            pass
-        return self._at
-
-    def read(self, size: int) -> bytes:
-        """So many bytes, or fewer at the end."""
-        return exactly(size, self.some)
-
-    def some(self, size: int) -> Bytes:
-        """At most so many bytes, and no more than a block, as many as are there in one piece; empty at the end."""
-        piece = self._stream.read(min(size, BLOCK_BYTES))  # a foreign stream makes room for all that it is asked for
-        self._at += len(piece)
-        return piece
 
 
 class _Unpacking:
@@ -109,18 +70,17 @@ class _Unpacking:
 
     def take_all(self) -> None:
         """Make the entries."""
-        with tarfile.open(fileobj=cast("IO[bytes]", self._stream), mode="r:") as tar:
-            while (entry := tar.next()) is not None:
+        with self._stream.opened() as tar:
+            while (entry := self._stream.next_of(tar)) is not None:
                 self._check()
-                self._take(tar, entry)
-                forget_members(tar)
+                self._take(entry)
 
     def finish(self) -> None:
         """Give directories their modes and times, innermost first: until now they had to be open."""
         for path, (mode, mtime) in sorted(self._made.items(), reverse=True):
             self._settle(self._directories.above(path), mode, mtime)
 
-    def _take(self, tar: tarfile.TarFile, entry: tarfile.TarInfo) -> None:
+    def _take(self, entry: tarfile.TarInfo) -> None:
         path = _inside(entry.name)
         if path == "":
             return
@@ -133,9 +93,9 @@ class _Unpacking:
         mode = _mode(place)
         if mode and not stat.S_ISDIR(mode):
             os.unlink(place[1], dir_fd=place[0])
-        self._make(tar, entry, path, place)
+        self._make(entry, path, place)
 
-    def _make(self, tar: tarfile.TarFile, entry: tarfile.TarInfo, path: str, place: Place) -> None:
+    def _make(self, entry: tarfile.TarInfo, path: str, place: Place) -> None:
         parent, name = place
         if entry.issym():
             os.symlink(entry.linkname, name, dir_fd=parent)
@@ -146,7 +106,7 @@ class _Unpacking:
             os.mkfifo(name, dir_fd=parent)
             self._settle(place, entry.mode, entry.mtime)
         elif entry.isreg():
-            self._copy(_some_of(tar, entry, self._stream), entry.size, place)
+            self._copy(entry, place)
             self._settle(place, entry.mode, entry.mtime)
             self._files.add(path)
         else:
@@ -186,20 +146,23 @@ class _Unpacking:
             os.close(held)
         self._files.add(path)
 
-    def _copy(self, some: Callable[[int], Bytes], size: int, place: Place) -> None:
+    def _copy(self, entry: tarfile.TarInfo, place: Place) -> None:
+        """The bytes of a file, before which the stream stands."""
         descriptor = os.open(place[1], _NEW_FILE, 0o666, dir_fd=place[0])
         with io.FileIO(descriptor, "wb") as file:
-            while size > 0:
-                self._check()
-                block = some(min(size, BLOCK_BYTES))
-                if not block:
-                    raise ArchiveInvalid(f"the archive is damaged: it ends in the middle of {place[1]}")
-                if _is_zeros(block):
-                    file.seek(len(block), os.SEEK_CUR)
-                else:
-                    write_all(file, block)
-                size -= len(block)
-            file.truncate()
+            for at, size in _segments(entry):
+                file.seek(at)
+                self._copy_segment(file, size, entry.name)
+            file.truncate(entry.size)
+
+    def _copy_segment(self, file: io.FileIO, size: int, name: str) -> None:
+        while size > 0:
+            self._check()
+            block = self._stream.some(min(size, BLOCK_BYTES))
+            if not block:
+                raise ArchiveInvalid(f"the archive is damaged: it ends in the middle of {name}")
+            write_or_skip(file, block)
+            size -= len(block)
 
     def _settle(self, place: Place, mode: int, mtime: float) -> None:
         """Owner, mode and time of what is no link."""
@@ -234,13 +197,26 @@ def _is_zeros(block: Bytes) -> bool:
     return block[: len(_FEW_ZEROS)] == _FEW_ZEROS[: len(block)] and bytes(block) == _ZEROS[: len(block)]
 
 
-def _some_of(tar: tarfile.TarFile, entry: tarfile.TarInfo, stream: Forward) -> Callable[[int], Bytes]:
-    """How to read a file's bytes: the stream stands before them, but those with holes are put together by tarfile."""
-    return cast("IO[bytes]", tar.extractfile(entry)).read if entry.issparse() else stream.some
+def _segments(entry: tarfile.TarInfo) -> List[Segment]:
+    """What the archive has of a file: all of it, or what is between its holes.
+
+    Raises:
+        ArchiveInvalid: no file can be like that.
+    """
+    segments = cast("List[Segment]", entry.sparse) if entry.issparse() else [(0, entry.size)]
+    end = 0
+    for at, size in segments:
+        if at < end or size < 0 or at + size > entry.size:
+            raise ArchiveInvalid(f"{entry.name}: what its header says of its size and holes cannot be; it is refused")
+        end = at + size
+    return segments
 
 
-def write_all(file: io.FileIO, block: Bytes) -> None:
-    """Write a block whole; the system may take less at a time."""
+def write_or_skip(file: io.FileIO, block: Bytes) -> None:
+    """Write a block whole, of which the system may take less at a time; of zeros, leave a hole."""
+    if _is_zeros(block):
+        file.seek(len(block), os.SEEK_CUR)
+        return
     rest = memoryview(block)
     while len(rest) > 0:
         rest = rest[file.write(rest) :]

@@ -6,7 +6,7 @@ import queue
 import threading
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Dict, List, Optional, Tuple, Type
+from typing import Any, Dict, Iterable, List, Optional, Tuple, Type
 
 from spotferry.agent.addresses import Addresses
 from spotferry.agent.broker import Json
@@ -23,6 +23,8 @@ FRESH_ADDRESSES = 3
 
 LISTED_FILES = 10_000
 """A commit lists at most so many files, and says so; the archive holds them all."""
+
+TOLD_NAMES = 100
 
 SENDERS = 3
 """Chunks that are on their way at a time."""
@@ -282,6 +284,11 @@ class Uploader:
     def begin(self, kind: str, names: Tuple[str, ...], check: Check) -> Outgoing:
         """A new archive, a `checkpoint` or `outputs`, of at most these parts."""
         return Outgoing(self._link, self._clock, Room(self._spool), kind, names, check)
+
+
+def told(names: Iterable[str]) -> List[str]:
+    """As many of these names as a commit takes, those of them that are text."""
+    return [name for name in names if _can_be_told(name)][:TOLD_NAMES]
 
 
 def _can_be_told(name: str) -> bool:

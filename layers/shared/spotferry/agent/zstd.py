@@ -11,7 +11,7 @@ import os
 import struct
 import subprocess
 import threading
-from typing import Iterator, Optional, Tuple, Union
+from typing import Iterator, List, Optional, Tuple, Union
 
 from spotferry.agent.console import say
 from spotferry.agent.errors import ArchiveInvalid
@@ -21,6 +21,9 @@ _MAGIC = 0xFD2FB528
 _ONE_SEGMENT_OF_FOUR_BYTES_SIZE = 0xA0
 _FRAME_HEAD = struct.Struct("<IBI")
 _RAW_BLOCK_BYTES = 128 * 1024
+_MOST_RAW_BLOCKS = 16
+"""Of one frame that is shown as it is: each piece has its price in memory, however short it is."""
+
 _BLOCK_HEAD_BYTES = 3
 _LENGTH_SHIFT = 3
 _NOT_RAW = 0b110
@@ -128,8 +131,11 @@ def shown(frame: bytes, most: int) -> Optional[Tuple[memoryview, ...]]:
     magic, kind, size = _FRAME_HEAD.unpack_from(frame)
     if (magic, kind) != (_MAGIC, _ONE_SEGMENT_OF_FOUR_BYTES_SIZE) or size > most:
         return None
-    pieces, at, is_last, view = [], _FRAME_HEAD.size, False, memoryview(frame)
+    pieces: List[memoryview] = []
+    at, is_last, view = _FRAME_HEAD.size, False, memoryview(frame)
     while not is_last:
+        if len(pieces) > _MOST_RAW_BLOCKS:
+            return None
         head = int.from_bytes(view[at : at + _BLOCK_HEAD_BYTES], "little")
         is_last, length = bool(head & 1), head >> _LENGTH_SHIFT
         at += _BLOCK_HEAD_BYTES + length

@@ -4,6 +4,7 @@ A move gets the view, the event and the time, and returns the view after it with
 the event repeats what is known and nothing changes. Which pairs of state and event may move at all is `transitions`'.
 """
 
+from collections.abc import Sequence
 from datetime import datetime
 
 from spotferry.domain import events as e
@@ -24,6 +25,9 @@ from spotferry.domain.view import View
 from spotferry.types.events import CheckpointReason
 from spotferry.types.instance import Attempt, AttemptPhase
 from spotferry.types.job import Job, JobState, Manifest
+from spotferry.types.words import counted, cut
+
+_TOLD_PATTERNS = 10
 
 
 def agent_arrived(view: View, event: e.AgentArrived, now: datetime) -> Moved | None:
@@ -202,8 +206,14 @@ def outputs_committed(view: View, event: e.OutputsCommitted, now: datetime) -> M
     """The job has all it was to give."""
     state, reason = task_result(view.job, view.job.exit_code or 0)
     view = view.with_job(outputs_key=event.manifest_key)
-    message = f"outputs sent: {event.files} files, {event.size_bytes:,} bytes"
+    message = f"outputs sent: {counted(event.files, 'file')}, {event.size_bytes:,} bytes{_missed(event.missed)}"
     return Moved(finish(view, state, reason), message, {"files": event.files, "size_bytes": event.size_bytes})
+
+
+def _missed(patterns: Sequence[str]) -> str:
+    more = len(patterns) - _TOLD_PATTERNS
+    told = ", ".join(map(cut, patterns[:_TOLD_PATTERNS])) + (f" and {more} more" if more > 0 else "")
+    return f"; nothing matched: {told}" if told else ""
 
 
 def outputs_failed(view: View, event: e.OutputsFailed, now: datetime) -> Moved | None:

@@ -37,6 +37,7 @@ AGENT_BODY_LIMIT_BYTES = 6 * 1024 * 1024
 """What Lambda hands over at most: an agent's call brings a piece of log, or the list of its outputs' files."""
 
 _KEY_LENGTH = 256
+_MOST_DIGITS = 1000
 
 STATUS: Mapping[type[SpotferryError], HTTPStatus] = {
     InvalidInput: HTTPStatus.UNPROCESSABLE_ENTITY,
@@ -122,7 +123,7 @@ def parse_json(text: str) -> Any:  # Any: JSON
         Malformed: it holds half of a character, which nothing could store.
     """
     try:
-        loaded = json.loads(text, parse_constant=_refuse_constant)
+        loaded = json.loads(text, parse_constant=_refuse_constant, parse_int=_whole)
     except RecursionError as error:
         raise ValueError("it is nested too deep") from error
     if "\\ud" in text.lower():
@@ -131,6 +132,12 @@ def parse_json(text: str) -> Any:  # Any: JSON
         except UnicodeEncodeError as error:
             raise Malformed([Problem("", "the body holds half of a character (a lone surrogate escape)")]) from error
     return loaded
+
+
+def _whole(digits: str) -> int:
+    if len(digits) > _MOST_DIGITS:
+        raise ValueError(f"a number of {len(digits):,} digits is too long")
+    return int(digits)
 
 
 def _refuse_constant(name: str) -> None:

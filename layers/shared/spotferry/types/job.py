@@ -52,7 +52,7 @@ class Upload(Value):
     """
 
     sha256: Sha256
-    size_bytes: int = Field(ge=1)
+    size_bytes: int = Field(ge=1, strict=True)
 
 
 class Job(Record):
@@ -235,6 +235,7 @@ class Manifest(Record):
         task_over: the task had ended when it was made; then exit_code is its status.
         files: the outputs' files; empty for a checkpoint.
         files_complete: there are no files in the outputs that `files` does not list.
+        missed: patterns of the outputs that name nothing.
         machine: what it was made on (arch, kernel), for engines that care.
         why: why this engine made it, for people.
         seconds: what it took from the decision to the commit; None: not said.
@@ -254,6 +255,7 @@ class Manifest(Record):
     exit_code: int | None = None
     files: tuple[FileDigest, ...] = ()
     files_complete: bool = True
+    missed: tuple[str, ...] = ()
     machine: Mapping[str, str] = {}
     why: str = ""
     seconds: float | None = None

@@ -19,6 +19,9 @@ _IMAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@-]{0,254}")
 MAX_FILE_NAME_BYTES = 255
 """What Linux's file systems take."""
 
+MAX_PATTERN_DIRECTORIES = 100
+"""The agents' limit: the library that matches goes deeper into the stack for each."""
+
 
 def nearest(word: str, known: Sequence[str]) -> str:
     """The known word that was probably meant, "" when none is near."""
@@ -72,7 +75,19 @@ def check_output(path: str) -> str:
         return "is blank"
     if parts[0] == "" or path[1:2] == ":" or path.startswith("~"):
         return "is absolute; outputs are paths below the work directory"
-    return "leaves the work directory; outputs are paths below it" if ".." in parts else ""
+    return "leaves the work directory; outputs are paths below it" if ".." in parts else _check_pattern(path)
+
+
+def _check_pattern(pattern: str) -> str:
+    """What machines can match: `*`, `?` and `[...]` within a name, `**` for any directories."""
+    names = pattern.split("/")
+    if any("**" in name and name != "**" for name in names):
+        return "has ** beside other characters; ** stands for any directories (logs/**/*.txt), * for part of a name"
+    if any(len(name.encode()) > MAX_FILE_NAME_BYTES for name in names):
+        return f"has a name of more than {MAX_FILE_NAME_BYTES} bytes, which no machine takes"
+    if len(names) > MAX_PATTERN_DIRECTORIES:
+        return f"has {len(names)} names; the limit is {MAX_PATTERN_DIRECTORIES}"
+    return ""
 
 
 def check_uri(uri: str) -> str:

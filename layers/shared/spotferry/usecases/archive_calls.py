@@ -67,7 +67,11 @@ class SentPart(Record):
 
 
 class Commit(Record):
-    """What makes an archive count."""
+    """What makes an archive count.
+
+    Attributes:
+        missed: patterns of the outputs that name nothing; an older agent says none.
+    """
 
     kind: Kind
     nonce: str
@@ -82,6 +86,7 @@ class Commit(Record):
     machine: Mapping[str, str] = {}
     files: tuple[FileDigest, ...] = Field(default=(), max_length=100_000)
     files_complete: bool = True
+    missed: tuple[str, ...] = Field(default=(), max_length=100)
     log: LogChunk | None = None
 
     @model_validator(mode="after")

@@ -20,7 +20,8 @@ class ReadOutputs:
     objects: ObjectStore
 
     def __call__(self, job_id: str) -> Json:
-        """Address, digest and files of the outputs, and whether those are all files (`files_complete`).
+        """Address, digest and files of the outputs, whether those are all files (`files_complete`), and the patterns
+        that named nothing (`missed`).
 
         Raises:
             NotFound: there is no such job, or it has no outputs (yet); the message says which.
@@ -36,6 +37,7 @@ class ReadOutputs:
             "size_bytes": part.size_bytes,
             "files": [file.model_dump(mode="json") for file in manifest.files],
             "files_complete": manifest.files_complete,
+            "missed": list(manifest.missed),
         }
 
 

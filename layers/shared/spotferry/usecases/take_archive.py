@@ -246,6 +246,7 @@ class TakeArchive:
             exit_code=commit.exit_code,
             files=commit.files,
             files_complete=commit.files_complete,
+            missed=commit.missed,
             machine=commit.machine,
             why=commit.why,
             seconds=commit.seconds,
@@ -264,4 +265,4 @@ def _event(attempt: Attempt, manifest: Manifest, key: str) -> e.Event:
     if manifest.kind == "checkpoint":
         return e.CheckpointCommitted(attempt.cedana_id, manifest, key)
     size = sum(file.size_bytes for file in manifest.files)
-    return e.OutputsCommitted(attempt.cedana_id, key, len(manifest.files), size)
+    return e.OutputsCommitted(attempt.cedana_id, key, len(manifest.files), size, manifest.missed)

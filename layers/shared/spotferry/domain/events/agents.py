@@ -101,12 +101,17 @@ class TaskExited(Reported):
 
 @dataclass(frozen=True, slots=True)
 class OutputsCommitted:
-    """The outputs are in the bucket and their manifest is written."""
+    """The outputs are in the bucket and their manifest is written.
+
+    Attributes:
+        missed: patterns that named nothing.
+    """
 
     instance_id: str
     manifest_key: str
     files: int
     size_bytes: int
+    missed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
