@@ -14,7 +14,7 @@ from local.stack import Stack, poll
 
 Json = dict[str, Any]  # Any: JSON of the API
 
-DEADLINE_SECONDS = 90
+DEADLINE_SECONDS = 150
 LOOK_SECONDS = 0.1
 
 

@@ -26,7 +26,7 @@ LONG_SECONDS = 63
 """Longer than the minute that is billed at least, so that seconds count."""
 LOOK_SECONDS = 0.5
 """The emulator runs eight functions at a time, for agents and lookers alike: looking more often starves the agents."""
-DEADLINE_SECONDS = 180
+DEADLINE_SECONDS = 400
 JOB = """
 project: ledger
 labels: {length: LENGTH}
